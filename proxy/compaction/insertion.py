@@ -1,0 +1,33 @@
+"""The one object that carries all that is ever inserted into a request, for compaction and restore alike."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Reason = Literal["compaction", "restore", "pins"]
+Placement = Literal["message", "into"]
+
+
+class Insertion(msgspec.Struct, frozen=True):
+    """Frozen text at a fixed place of a branch; stored before it is used, replayed byte for byte.
+
+    Places are positions in the branch's key chain, so they survive clients that prune tool results or move reminders.
+    The insertion stands before the message that carries key number `end`; the messages that carry keys `start` up to
+    `end` (exclusive) leave. `anchor` is the chain hash (hex) after key `end - 1`, which proves that the prefix is the same.
+    """
+
+    id: str  # 12 hex digits over content and place
+    branch: str
+    start: int  # first key that leaves (== end: nothing leaves)
+    end: int  # first key that stays behind the insertion
+    anchor: str  # hex of chain[end - 1], "" when end == 0
+    placement: Placement  # an own user message, or part of the message before it
+    text: str  # the inserted text
+    reason: Reason
+    pins: tuple[str, ...] = ()  # ids of the pins in part one
+    first_turn: int = 0  # turn numbers that the insertion stands for
+    last_turn: int = 0
+    tokens: int = 0  # estimate of the inserted text
+    covers: tuple[str, ...] = ()  # digests of the messages that left

@@ -1,0 +1,55 @@
+"""What happened to one request, written down so that it can be re-checked later."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """One tool call that this request or its answer brought for the first time."""
+
+    id: str
+    name: str
+    arguments: str  # digest of the canonical arguments, 16 hex digits
+    outcome: str = ""  # "", "ok", "exit 3", "error: first line (bounded)"
+    origin: str = "request"  # request | answer
+
+
+class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One request: who it was linked to, what was changed and why, what it cost."""
+
+    id: str  # ULID
+    at: str  # ISO 8601, UTC
+    session: str = ""
+    branch: str = ""
+    client: str = ""  # profile name
+    model: str = ""
+    dialect: str = ""
+    path: str = ""
+    relation: str = ""  # new, extends, resend, rewound, edited, forked, compacted, derived, ambiguous, subagent, side, summary
+    session_match: str = ""  # header, client_id, chain, tail_overlap, summary_text, new
+    match_detail: str = ""
+    candidates: tuple[str, ...] = ()
+    mode: str = ""
+    flags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # reasons of flags, for people
+    messages: int = 0  # messages in the client's body
+    insertions: tuple[str, ...] = ()  # ids that stood in the forwarded body, in order
+    compaction: str = ""  # "", "compaction" (a cut was made for this request), "restore", "retry"
+    pins_present: int = 0
+    pins_active: int = 0
+    pins: tuple[str, ...] = ()  # ids of the active pins
+    tokens_in: int = 0  # estimate of the client's body, calibrated
+    tokens_out: int = 0  # estimate of the forwarded body, calibrated
+    budget: int = 0
+    prompt_tokens: int = 0  # reported by the upstream, cache included
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    status: int = 0
+    attempts: int = 0
+    changed: bool = False  # whether the forwarded bytes differ from the client's
+    forwarded: str = ""  # digest over the forwarded messages
+    summarizer_model: str = ""
+    summarizer_tokens: int = 0
+    calls: tuple[ToolCall, ...] = ()
+    partial: bool = False  # the answer was cut off

@@ -1,0 +1,60 @@
+"""What every dialect of the wire offers to the core."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from proxy.errors import GoalkeeperError
+from proxy.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call in an answer: name, arguments as sent, id."""
+
+    name: str
+    arguments: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A model's reply, parsed beside the stream; token counts are the upstream's, 0 when it gave none."""
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    finish: str = ""  # the dialect's own word: stop, length, tool_calls, …
+    refusal: str = ""
+    prompt_tokens: int = 0  # input + cache read + cache write
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    complete: bool = False  # the reply came to its proper end
+
+
+class Dialect(Protocol):
+    """Reads and writes one wire format; knows nothing of pins or sessions."""
+
+    name: str
+
+    def parse(self, body: bytes) -> Transcript:
+        """Reads a request. Raises UnreadableBody."""
+
+    def render(self, transcript: Transcript, messages: Sequence[bytes]) -> bytes:
+        """Gives a body with these messages in place of the transcript's own."""
+
+    def user_message(self, text: str) -> bytes:
+        """Gives a message of the role user with this text."""
+
+    def extend_message(self, raw: bytes, text: str) -> bytes:
+        """Gives the message with a text part added at its end, all else as it was."""
+
+    def answer(self, body: bytes, *, sse: bool) -> Answer:
+        """Reads a reply, whole or cut off; never raises on rubbish."""
+
+    def error(self, error: GoalkeeperError) -> bytes:
+        """Gives the JSON body of our own error in the dialect's form."""
+
+    def stream_error(self, error: GoalkeeperError) -> bytes:
+        """Gives our own error as bytes of an open stream."""
