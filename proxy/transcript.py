@@ -106,3 +106,13 @@ class Key:
     strong: str = ""  # normalised call id when it can be globally unique, else ""
     length: int = 0  # characters of the normalised text
     human: Human | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientId:
+    """What the agent itself calls its conversation."""
+
+    id: str  # header or field name and value, so that equal values of different headers stay apart
+    agent: str = ""  # its id of a sub-agent
+    parent: str = ""  # id of the conversation that started this one, in the form of `id`
+    source: str = "header"  # header, or body
