@@ -23,7 +23,7 @@ class Insertion(msgspec.Struct, frozen=True):
     start: int  # first key that leaves (== end: nothing leaves)
     end: int  # first key that stays behind the insertion
     anchor: str  # hex of chain[end - 1], "" when end == 0
-    placement: Placement  # an own user message, or part of the message before it
+    placement: Placement  # an own user message, or a part of the neighbouring user message
     text: str  # the inserted text
     reason: Reason
     pins: tuple[str, ...] = ()  # ids of the pins in part one
@@ -31,3 +31,5 @@ class Insertion(msgspec.Struct, frozen=True):
     last_turn: int = 0
     tokens: int = 0  # estimate of the inserted text
     covers: tuple[str, ...] = ()  # digests of the messages that left
+    replaces: tuple[str, ...] = ()  # ids of older insertions of the branch that this one stands for
+    partial: tuple[str, ...] = ()  # ids of pins that are shown as excerpts only, not verbatim

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from proxy.errors import GoalkeeperError
-from proxy.transcript import Transcript
+from proxy.transcript import Message, Transcript
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,11 @@ class Dialect(Protocol):
     def user_message(self, text: str) -> bytes:
         """Gives a message of the role user with this text."""
 
-    def extend_message(self, raw: bytes, text: str) -> bytes:
-        """Gives the message with a text part added at its end, all else as it was."""
+    def message(self, raw: bytes) -> Message:
+        """Gives the message of these bytes. Raises UnreadableBody."""
+
+    def extend_message(self, raw: bytes, text: str, *, before: bool = False) -> bytes:
+        """Gives the message with `text` added at its end (or before its own text), all other keys as they were."""
 
     def answer(self, body: bytes, *, sse: bool) -> Answer:
         """Reads a reply, whole or cut off; never raises on rubbish."""

@@ -1,0 +1,314 @@
+"""The chat-completions dialect: `POST /v1/chat/completions`, whole and streamed.
+
+Facts about the wire: OpenAI's API reference and the invariants that SDKs check (calls and results pair directly; a
+usage chunk has no choices; unknown fields of messages and bodies pass through).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from proxy.dialects import sse
+from proxy.dialects.base import Answer, Call
+from proxy.dialects.jsonbytes import array_items, object_fields, value_span
+from proxy.errors import GoalkeeperError, NothingFits, UnreadableBody
+from proxy.transcript import Message, Part, Transcript, digest_of
+
+_MEMORY_BYTES = 48 << 20  # raw bytes of known messages in each of two generations
+
+
+class Chat:
+    """Reads and writes chat completions; remembers messages that it has parsed, so equal bytes give the same object."""
+
+    name = "chat"
+
+    def __init__(self) -> None:
+        self._young: dict[bytes, Message] = {}
+        self._old: dict[bytes, Message] = {}
+        self._bytes = 0
+
+    def parse(self, body: bytes) -> Transcript:
+        """Reads a request. Raises UnreadableBody."""
+        fields = object_fields(body)
+        array = fields.get("messages")
+        if array is None or not array.startswith(b"["):
+            raise UnreadableBody("the body has no list of messages")
+        start, end = value_span(body, fields, "messages")
+        tools = fields.get("tools", b"")
+        return Transcript(
+            dialect=self.name,
+            model=_string(fields.get("model")),
+            messages=tuple(map(self.message, array_items(array))),
+            tools=_tool_names(tools),
+            tools_raw=tools if tools != b"null" else b"",
+            stream=fields.get("stream") == b"true",
+            max_output=_number(fields.get("max_completion_tokens")) or _number(fields.get("max_tokens")),
+            response_format=fields.get("response_format", b"").decode(),
+            head=body[: start + 1],
+            tail=body[end - 1 :],
+        )
+
+    def message(self, raw: bytes) -> Message:
+        """Gives the message of these bytes. Raises UnreadableBody."""
+        known = self._young.get(raw)
+        if known is None:
+            known = self._old.get(raw) or _message(raw)
+            self._young[raw] = known
+            self._bytes += len(raw)
+            if self._bytes > _MEMORY_BYTES:
+                self._old, self._young, self._bytes = self._young, {}, 0
+        return known
+
+    def render(self, transcript: Transcript, messages: Sequence[bytes]) -> bytes:
+        """Gives a body with these messages in place of the transcript's own; all else byte for byte as it came."""
+        return transcript.head + b",".join(messages) + transcript.tail
+
+    def user_message(self, text: str) -> bytes:
+        """Gives a message of the role user with this text."""
+        return msgspec.json.encode({"role": "user", "content": text})
+
+    def extend_message(self, raw: bytes, text: str, *, before: bool = False) -> bytes:
+        """Gives the message with `text` added at its end (or before its own text), all other keys as they were."""
+        fields: dict[str, Any] = dict(object_fields(raw))
+        content = msgspec.json.decode(fields.get("content") or b"null")
+        if isinstance(content, list):
+            part = {"type": "text", "text": text}
+            content = [part, *content] if before else [*content, part]
+        else:
+            own = content or ""
+            pieces = (text, own) if before else (own, text)
+            content = "\n\n".join(piece for piece in pieces if piece)
+        encoded = {key: msgspec.Raw(value) for key, value in fields.items()}
+        encoded["content"] = msgspec.Raw(msgspec.json.encode(content))
+        return msgspec.json.encode(encoded)
+
+    def answer(self, body: bytes, *, sse: bool) -> Answer:
+        """Reads a reply, whole or cut off; what can't be read counts as nothing said."""
+        if sse:
+            return _read_stream(body)
+        try:
+            reply = _whole.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return Answer()
+        choice = reply.choices[0] if reply.choices else _Choice()
+        message = choice.message or _Said()
+        calls = tuple(
+            Call(call.function.name or "", call.function.arguments or "", call.id or "")
+            for call in message.tool_calls or ()
+            if call.function
+        )
+        return _answer(
+            _text(message.content), calls, choice.finish_reason or "", message.refusal or "", reply.usage, bool(reply.choices)
+        )
+
+    def error(self, error: GoalkeeperError) -> bytes:
+        """Gives our own error in the form of OpenAI's API."""
+        kind = "invalid_request_error" if isinstance(error, NothingFits) else "goalkeeper_error"
+        return msgspec.json.encode({"error": {"message": str(error), "type": kind, "param": None, "code": error.code}})
+
+    def stream_error(self, error: GoalkeeperError) -> bytes:
+        """Gives our own error as one event; SDKs raise on `data: {"error": …}` only, not on named events."""
+        return b"data: " + self.error(error) + b"\n\n"
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _ToolCall(msgspec.Struct):
+    index: int = 0
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Said(msgspec.Struct):
+    content: Any = None
+    refusal: str | None = None
+    tool_calls: list[_ToolCall] | None = None
+
+
+class _Choice(msgspec.Struct):
+    index: int = 0
+    message: _Said | None = None
+    delta: _Said | None = None
+    finish_reason: str | None = None
+
+
+class _Details(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _Details | None = None
+
+
+class _Reply(msgspec.Struct):
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+
+
+_whole = msgspec.json.Decoder(_Reply)
+
+
+def _answer(
+    text: str, calls: tuple[Call, ...], finish: str, refusal: str, usage: _Usage | None, complete: bool
+) -> Answer:
+    usage = usage or _Usage()
+    details = usage.prompt_tokens_details or _Details()
+    return Answer(
+        text=text,
+        calls=calls,
+        finish=finish,
+        refusal=refusal,
+        prompt_tokens=usage.prompt_tokens or 0,
+        cached_tokens=details.cached_tokens or 0,
+        completion_tokens=usage.completion_tokens or 0,
+        complete=complete,
+    )
+
+
+def _read_stream(stream: bytes) -> Answer:
+    """Puts the deltas of the first choice together; a stream is complete when a finish reason or [DONE] came."""
+    texts: list[str] = []
+    refusals: list[str] = []
+    calls: dict[int, list[str]] = {}
+    finish, usage, done = "", None, False
+    for data in sse.events(stream):
+        if data == b"[DONE]":
+            done = True
+            continue
+        try:
+            chunk = _whole.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue
+        usage = chunk.usage or usage
+        for choice in chunk.choices or ():
+            if choice.index:
+                continue
+            finish = choice.finish_reason or finish
+            said = choice.delta or choice.message or _Said()
+            texts.append(_text(said.content))
+            refusals.append(said.refusal or "")
+            _collect(calls, said.tool_calls or ())
+    made = tuple(Call(name, arguments, identity) for name, arguments, identity in calls.values())
+    return _answer("".join(texts), made, finish, "".join(refusals), usage, done or bool(finish))
+
+
+def _collect(calls: dict[int, list[str]], deltas: Sequence[_ToolCall]) -> None:
+    for delta in deltas:
+        call = calls.setdefault(delta.index, ["", "", ""])
+        function = delta.function or _Function()
+        call[0] += function.name or ""
+        call[1] += function.arguments or ""
+        call[2] = delta.id or call[2]
+
+
+def _message(raw: bytes) -> Message:
+    try:
+        item = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnreadableBody(f"a message can't be read: {error}") from error
+    if not isinstance(item, dict):
+        raise UnreadableBody("a message is not an object")
+    role = item.get("role")
+    role = role if isinstance(role, str) else ""
+    parts = list(_content_parts(item, role))
+    if isinstance(reasoning := item.get("reasoning_content"), str) and reasoning:
+        parts.append(Part("thinking", reasoning))
+    parts.extend(_call_parts(item))
+    return Message(raw=raw, digest=digest_of(raw), role=role, parts=tuple(parts))
+
+
+def _content_parts(item: dict[str, Any], role: str) -> Sequence[Part]:
+    content = item.get("content")
+    if role in ("tool", "function"):
+        identity = item.get("tool_call_id")
+        name = item.get("name")
+        return [
+            Part(
+                "result",
+                _text(content),
+                name=name if isinstance(name, str) else "",
+                call_id=identity if isinstance(identity, str) else "",
+            )
+        ]
+    if isinstance(content, str):
+        return [Part("text", content)] if content else []
+    if isinstance(content, list):
+        return [_part(part) for part in content]
+    return []
+
+
+def _part(part: Any) -> Part:
+    if not isinstance(part, dict):
+        return Part("opaque", size=len(str(part)))
+    kind = part.get("type")
+    for name in ("text", "refusal"):
+        if kind in (name, None) and isinstance(part.get(name), str):
+            return Part("text", part[name])
+    if kind in ("image_url", "image", "input_image"):
+        image = part.get("image_url")
+        url = image.get("url") if isinstance(image, dict) else image
+        return Part("image", size=len(url) if isinstance(url, str) else 0)
+    return Part("opaque", size=len(str(part)))
+
+
+def _call_parts(item: dict[str, Any]) -> Sequence[Part]:
+    parts = []
+    calls = item.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") or call.get("custom") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            parts.append(_call(function, call.get("id")))
+    if isinstance(function := item.get("function_call"), dict):
+        parts.append(_call(function, ""))
+    return parts
+
+
+def _call(function: dict[str, Any], identity: Any) -> Part:
+    arguments = function.get("arguments", function.get("input", ""))
+    if not isinstance(arguments, str):
+        arguments = msgspec.json.encode(arguments).decode()
+    name = function.get("name")
+    return Part(
+        "call",
+        arguments,
+        name=name if isinstance(name, str) else "",
+        call_id=identity if isinstance(identity, str) else "",
+    )
+
+
+def _text(content: Any) -> str:
+    """The text of a content value: a string, or the text parts of a list joined with line feeds."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        texts = (part.get("text") for part in content if isinstance(part, dict))
+        return "\n".join(text for text in texts if isinstance(text, str))
+    return ""
+
+
+def _string(raw: bytes | None) -> str:
+    value = msgspec.json.decode(raw) if raw else None
+    return value if isinstance(value, str) else ""
+
+
+def _number(raw: bytes | None) -> int:
+    value = msgspec.json.decode(raw) if raw else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _tool_names(raw: bytes) -> tuple[str, ...]:
+    tools = msgspec.json.decode(raw) if raw else None
+    names = []
+    for tool in tools if isinstance(tools, list) else ():
+        function = tool.get("function") if isinstance(tool, dict) else None
+        name = function.get("name") if isinstance(function, dict) else None
+        names.append(name if isinstance(name, str) else "?")
+    return tuple(names)
