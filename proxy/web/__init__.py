@@ -1,0 +1,1 @@
+"""Goalkeeper's own doors: health, metrics, and what it knows as JSON."""

@@ -1,0 +1,182 @@
+"""The settings: what can be set, in which range, and with which default.
+
+`config/goalkeeper.yaml` holds the same keys with a word on each; `loading.py` fills them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only programs on this machine can reach a socket bound to this host."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _root(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be a URL like https://api.openai.com")
+    if parts.query or parts.fragment:
+        raise ValueError("must be a URL without query and fragment")
+    return url.rstrip("/").removesuffix("/v1").rstrip("/")
+
+
+Positive = Annotated[int, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, le=1)]
+Root = Annotated[str, AfterValidator(_root)]
+
+
+class Group(BaseModel):
+    """A group of settings: frozen, and deaf to keys it doesn't know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Server(Group):
+    """Where Goalkeeper listens."""
+
+    host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8787
+    token: Annotated[str, Field(min_length=1)] | None = None
+    max_body_bytes: Positive = 64 << 20
+
+    @model_validator(mode="after")
+    def _open_doors_need_a_key(self) -> Server:
+        if self.token is None and not is_loopback(self.host):
+            raise ValueError(f"host {self.host} can be reached from outside: set server.token, or bind to 127.0.0.1")
+        return self
+
+
+class Upstream(Group):
+    """The model's API."""
+
+    url: Root = "https://api.openai.com"
+    connect_timeout_seconds: Seconds = 10
+    response_timeout_seconds: Seconds = 600
+
+
+class ModelLimits(Group):
+    """Window and budget of the models under one glob, in tokens."""
+
+    window: Positive | None = None
+    budget: Positive | None = None
+
+
+class Pins(Group):
+    """Pin rules and the room for pinned text."""
+
+    max_tokens: Positive | None = None
+    marker: Annotated[str, Field(min_length=1)] = "!"
+    files: tuple[Path, ...] = (Path("pins.yaml"),)
+    rules: tuple[dict[str, Any], ...] = ()
+
+
+class Summarizer(Group):
+    """Model-written summaries in the work log."""
+
+    when: Literal["never", "background", "inline"] = "never"
+    model: str | None = None
+    timeout_seconds: Seconds = 20
+    max_tokens: Positive = 1024
+
+
+class Overflow(Group):
+    """What happens when the upstream says that a body is too long."""
+
+    retry: bool = True
+
+
+class Repair(Group):
+    """What is mended of the client's own mistakes."""
+
+    orphan_tool_results: Literal["off", "to_text"] = "off"
+
+
+class Stream(Group):
+    """How open streams are kept alive."""
+
+    keepalive_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 15
+    early_open: bool = False
+
+
+class Clients(Group):
+    """What users add to the client profiles."""
+
+    folders: tuple[Path, ...] = ()
+    ignore_tags: tuple[str, ...] = ()
+    answer_tools: tuple[str, ...] = ()
+    denial_patterns: tuple[str, ...] = ()
+
+
+class Facts(Group):
+    """Recall of facts in later sessions."""
+
+    recall: bool = False
+    scope: Literal["session", "project"] = "session"
+
+
+class Redaction(Group):
+    """Secret values on disk."""
+
+    enabled: bool = True
+
+
+class Receipts(Group):
+    """What receipts keep."""
+
+    tool_output: bool = True
+
+
+class Retention(Group):
+    """How long and how much the archive keeps."""
+
+    archive_days: Positive = 30
+    archive_bytes: Positive = 2_000_000_000
+
+
+class Settings(Group):
+    """All settings of one proxy."""
+
+    server: Server = Server()
+    upstream: Upstream = Upstream()
+    data: Path = Path("~/.local/share/goalkeeper")
+    mode: Literal["full", "restore", "observe"] = "full"
+    budget: Positive | None = None
+    trigger: Share = 0.9
+    target: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    keep_recent: Annotated[float, Field(ge=0, lt=1)] = 0.25
+    history: Literal["all", "short", "off"] = "all"
+    window: Positive | None = None
+    models: Mapping[str, ModelLimits] = {}
+    strict_roles: bool = False
+    pins: Pins = Pins()
+    summarizer: Summarizer = Summarizer()
+    overflow: Overflow = Overflow()
+    on_failure: Literal["forward", "refuse"] = "forward"
+    repair: Repair = Repair()
+    stream: Stream = Stream()
+    clients: Clients = Clients()
+    tenant: Annotated[str, Field(pattern=r"^(authorization|none|header:[A-Za-z0-9-]+)$")] = "authorization"
+    facts: Facts = Facts()
+    redaction: Redaction = Redaction()
+    receipts: Receipts = Receipts()
+    retention: Retention = Retention()
+
+    @model_validator(mode="after")
+    def _recent_fits_into_target(self) -> Settings:
+        if self.keep_recent >= self.target:
+            raise ValueError(f"keep_recent ({self.keep_recent:g}) must be less than target ({self.target:g})")
+        return self
