@@ -112,7 +112,7 @@ class Key:
 class ClientId:
     """What the agent itself calls its conversation."""
 
-    id: str  # header or field name and value, so that equal values of different headers stay apart
+    id: str
     agent: str = ""  # its id of a sub-agent
-    parent: str = ""  # id of the conversation that started this one, in the form of `id`
+    parent: str = ""  # id of the conversation that started this one
     source: str = "header"  # header, or body
