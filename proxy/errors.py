@@ -8,6 +8,9 @@ GoalkeeperError
  ├── NothingFits          no body that keeps the promises fits the window
  ├── UpstreamUnreachable  no connection to the model
  ├── UpstreamTimeout      the model didn't answer in time
+ ├── UpstreamBroken       the model's answer broke off in the middle
+ ├── UpstreamRefused      the model said no after we had opened the client's stream
+ ├── ClientGone           the client left before its answer was complete
  ├── NotFound             an id that stands for nothing
  └── StoreError           the data folder can't be read or written
 """
@@ -66,6 +69,32 @@ class UpstreamTimeout(GoalkeeperError):
 
     status = 504
     code = "upstream_timeout"
+
+
+class UpstreamBroken(GoalkeeperError):
+    """The upstream's answer broke off after its status line."""
+
+    status = 502
+    code = "upstream_broken"
+
+
+class UpstreamRefused(GoalkeeperError):
+    """The upstream answered without a stream after the client's stream had been opened early; `body` is its answer."""
+
+    status = 502
+    code = "upstream_refused"
+
+    def __init__(self, message: str, status: int, body: bytes) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = body
+
+
+class ClientGone(GoalkeeperError):
+    """The client left before its answer was complete; nobody reads this error."""
+
+    status = 499
+    code = "client_gone"
 
 
 class NotFound(GoalkeeperError):

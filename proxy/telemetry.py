@@ -1,0 +1,82 @@
+"""What operators see: counters in Prometheus' text form, and one JSON line a request on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from typing import TextIO
+
+import structlog
+
+SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key"})
+
+# every counter with its meaning and its labels; a name that isn't here can't be counted
+COUNTERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "requests_total": ("Model requests by their relation to earlier ones.", ("relation",)),
+    "passed_total": ("Other requests that were passed through.", ()),
+    "compactions_total": ("Cuts made by Goalkeeper.", ()),
+    "restores_total": ("Requests in which lost words of the user were put back.", ()),
+    "failures_open_total": ("Requests that went out in their safest form because something failed inside.", ("flag",)),
+    "retries_total": ("Requests that were sent a second time after a refusal.", ()),
+    "upstream_errors_total": ("Requests that got no whole answer.", ("code",)),
+    "tokens_saved_total": ("Tokens that clients sent and the upstream didn't have to read (estimate).", ()),
+    "pins_given_way_total": ("Requests in which pinned words didn't fit as they were.", ()),
+}
+
+
+class Counters:
+    """Counts since the start of the process; one thread only."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[str, tuple[str, ...]], int] = {}
+
+    def add(self, name: str, *labels: str, by: int = 1) -> None:
+        """Counts `by` more under a name of `COUNTERS` and the values of its labels."""
+        if len(labels) != len(COUNTERS[name][1]):
+            raise ValueError(f"{name} has the labels {COUNTERS[name][1]}")
+        self._values[name, labels] = self._values.get((name, labels), 0) + by
+
+    def value(self, name: str, *labels: str) -> int:
+        """Gives a count, 0 when nothing was counted."""
+        return self._values.get((name, labels), 0)
+
+    def render(self) -> str:
+        """Gives all counters in Prometheus' text form; what never happened is shown as zero where it has no labels."""
+        lines: list[str] = []
+        for name, (meaning, labels) in COUNTERS.items():
+            lines += [f"# HELP goalkeeper_{name} {meaning}", f"# TYPE goalkeeper_{name} counter"]
+            rows = sorted((values, count) for (known, values), count in self._values.items() if known == name)
+            if not rows and not labels:
+                rows = [((), 0)]
+            lines += [f"goalkeeper_{name}{_labels(labels, values)} {count}" for values, count in rows]
+        return "\n".join(lines) + "\n"
+
+
+def _labels(names: Iterable[str], values: Iterable[str]) -> str:
+    pairs = [f'{name}="{_escaped(value)}"' for name, value in zip(names, values, strict=True)]
+    return "{" + ",".join(pairs) + "}" if pairs else ""
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def masked(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Gives headers with the values of credentials left out, fit for a log."""
+    return [(name, "[masked]" if name.lower() in SECRET_HEADERS else value) for name, value in headers]
+
+
+def open_log(stream: TextIO | None = None, *, level: int = 20) -> structlog.typing.FilteringBoundLogger:
+    """Gives a log that writes one JSON line for each event of at least this level (20 = info)."""
+    log: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
+        structlog.WriteLogger(stream or sys.stderr),
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.JSONRenderer(ensure_ascii=True),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+    )
+    return log
