@@ -1,0 +1,1 @@
+"""The tests of Goalkeeper; `tests.cases` is also a command."""
