@@ -3,6 +3,10 @@
 GoalkeeperError
  ├── ConfigError          a setting, rule or profile file is wrong (names file, line, key)
  ├── BadRequest           the client's body can't be used by one of our own doors
+ ├── TooLarge             the client's body is larger than server.max_body_bytes
+ ├── NoWebSocket          the client asked for a WebSocket
+ ├── Unauthorized         one of our own doors was asked without its token
+ ├── ForbiddenHost        one of our own doors was asked under a foreign name
  ├── UnreadableBody       a model request that we can't parse: forwarded untouched
  ├── InvalidRewrite       an invariant refused a body that we built: the safer body goes out
  ├── NothingFits          no body that keeps the promises fits the window
@@ -36,6 +40,34 @@ class BadRequest(GoalkeeperError):
 
     status = 400
     code = "bad_request"
+
+
+class TooLarge(GoalkeeperError):
+    """The client's body is larger than the setting server.max_body_bytes allows."""
+
+    status = 413
+    code = "request_too_large"
+
+
+class NoWebSocket(GoalkeeperError):
+    """The client asked for a WebSocket; clients that are told so fall back to HTTP."""
+
+    status = 426
+    code = "websocket_not_supported"
+
+
+class Unauthorized(GoalkeeperError):
+    """One of our own doors was asked without its token."""
+
+    status = 401
+    code = "token_needed"
+
+
+class ForbiddenHost(GoalkeeperError):
+    """One of our own doors was asked under a name that isn't this machine's: a web page may be behind it."""
+
+    status = 403
+    code = "forbidden_host"
 
 
 class UnreadableBody(GoalkeeperError):

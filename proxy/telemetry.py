@@ -18,7 +18,7 @@ COUNTERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "restores_total": ("Requests in which lost words of the user were put back.", ()),
     "failures_open_total": ("Requests that went out in their safest form because something failed inside.", ("flag",)),
     "retries_total": ("Requests that were sent a second time after a refusal.", ()),
-    "upstream_errors_total": ("Requests that got no whole answer.", ("code",)),
+    "errors_total": ("Requests that got an error of Goalkeeper's own, or no whole answer.", ("code",)),
     "tokens_saved_total": ("Tokens that clients sent and the upstream didn't have to read (estimate).", ()),
     "pins_given_way_total": ("Requests in which pinned words didn't fit as they were.", ()),
 }

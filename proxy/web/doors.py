@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from proxy.errors import BadRequest, GoalkeeperError, NotFound
+from proxy.errors import BadRequest, ForbiddenHost, NotFound, Unauthorized
 from proxy.settings import is_loopback
 from proxy.settings.model import Server
 from proxy.telemetry import Counters
@@ -20,20 +20,6 @@ Shower = Callable[[str], object]
 
 JSON = "application/json"
 WILDCARDS = ("0.0.0.0", "::", "[::]")  # noqa: S104 (compared with, not bound to)
-
-
-class Forbidden(GoalkeeperError):
-    """A page of another origin reached for our doors."""
-
-    status = 403
-    code = "forbidden_host"
-
-
-class Unauthorized(GoalkeeperError):
-    """The token is missing or wrong."""
-
-    status = 401
-    code = "token_needed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +55,7 @@ class Doors:
     items: Mapping[str, Shower] = field(default_factory=dict)  # /admin/NAME/ID
 
     def answer(self, method: str, target: str, host: str, authorization: str) -> Page:
-        """Answers one request. Raises Forbidden, Unauthorized, NotFound, BadRequest."""
+        """Answers one request. Raises ForbiddenHost, Unauthorized, NotFound, BadRequest."""
         self._check(host, authorization)
         path, _, query = target.partition("?")
         if method not in ("GET", "HEAD"):
@@ -86,7 +72,7 @@ class Doors:
         wildcard = self.server.host in WILDCARDS  # reached under any name; then the token alone decides
         name = _without_port(host)
         if not wildcard and name != self.server.host and not is_loopback(name):
-            raise Forbidden("this door answers to the name it is bound to, not to the Host that was sent")
+            raise ForbiddenHost("this door answers to the name it is bound to, not to the Host that was sent")
         if self.server.token is not None:
             wanted = f"Bearer {self.server.token}"
             if not compare_digest(authorization.encode(errors="replace"), wanted.encode()):

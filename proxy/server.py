@@ -1,0 +1,278 @@
+"""The HTTP server: tells model requests, other API requests and our own doors apart, and carries bytes to and fro."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+import msgspec
+from aiohttp import web
+from multidict import CIMultiDict
+
+from proxy.errors import ClientGone, ConfigError, GoalkeeperError, NoWebSocket, TooLarge
+from proxy.exchange import Call, Exchange, Sink, relay
+from proxy.settings import Settings
+from proxy.settings.model import Server
+from proxy.telemetry import Counters
+from proxy.upstream import Headers, Upstream
+from proxy.web.doors import Doors, Lister, Readiness, Shower
+
+MODEL_PATHS = frozenset({"/v1/chat/completions"})
+API_ROOTS = ("/v1/", "/v1beta/")
+NAMES = {"s": "x-goalkeeper-session", "p": "x-goalkeeper-project"}  # /s/NAME/v1/… and /p/NAME/v1/…
+GRACE_SECONDS = 3.0
+_LINE_BYTES = 64 << 10
+_READ_BYTES = 1 << 20
+
+
+class ResponseSink:
+    """The client's side of an exchange, as the pipeline sees it."""
+
+    __slots__ = ("_request", "aborted", "opened", "response")
+
+    def __init__(self, request: web.BaseRequest) -> None:
+        self._request = request
+        self.opened = False
+        self.aborted = False
+        self.response: web.StreamResponse | None = None
+
+    async def open(self, status: int, headers: Headers) -> None:
+        """Sends status and headers; with a known length they leave in one packet with the body."""
+        kept = CIMultiDict(headers)
+        kind = web.Response if "Content-Length" in kept else web.StreamResponse
+        self.response = kind(status=status, headers=kept)
+        self.opened = True
+        try:
+            await self.response.prepare(self._request)
+        except ConnectionError as error:
+            raise ClientGone("the client left") from error
+
+    async def write(self, data: bytes) -> None:
+        """Sends bytes of the body. Raises ClientGone."""
+        if self.response is None:
+            raise RuntimeError("write() before open()")
+        try:
+            await self.response.write(data)
+        except ConnectionError as error:
+            raise ClientGone("the client left in mid-answer") from error
+
+    async def close(self) -> None:
+        """Ends the answer properly. Raises ClientGone."""
+        if self.response is None:
+            raise RuntimeError("close() before open()")
+        try:
+            await self.response.write_eof()
+        except ConnectionError as error:
+            raise ClientGone("the client left at the end of its answer") from error
+
+    def abort(self) -> None:
+        """Marks the answer as broken; the connection is cut as soon as the exchange is over."""
+        self.aborted = True
+
+
+class PassThrough:
+    """Answers a call with what the upstream says, and looks at nothing."""
+
+    def __init__(self, upstream: Upstream, counters: Counters) -> None:
+        self._upstream = upstream
+        self._counters = counters
+
+    async def handle(self, call: Call, sink: Sink) -> None:
+        """Sends the call on and the answer back, both as they are. Raises GoalkeeperError."""
+        self._counters.add("passed_total")
+        reply = await self._upstream.send(call.method, call.path, call.headers, call.body)
+        await relay(reply, sink)
+
+
+class Gate:
+    """Takes every HTTP request and leads it to the pipeline, to the upstream, or to our own doors."""
+
+    def __init__(self, settings: Server, models: Exchange, passing: Exchange, doors: Doors, counters: Counters) -> None:
+        self._settings = settings
+        self._models = models
+        self._passing = passing
+        self._doors = doors
+        self._counters = counters
+
+    def server(self) -> web.Server:
+        """Gives the aiohttp server; it needs no routing table, and cancels what a client that left had asked for."""
+        return web.Server(
+            self.handle,
+            handler_cancellation=True,
+            access_log=None,
+            auto_decompress=False,
+            max_line_size=_LINE_BYTES,
+            max_field_size=_LINE_BYTES,
+            read_bufsize=_READ_BYTES,
+        )
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answers one HTTP request; errors raised on purpose become JSON in OpenAI's form."""
+        sink = ResponseSink(request)
+        try:
+            return await self._answer(request, sink)
+        except GoalkeeperError as error:
+            self._counters.add("errors_total", error.code)
+            if sink.response is None:
+                return _refusal(error)
+            if sink.aborted and request.transport is not None:
+                request.transport.close()  # what was written still leaves, the end of the answer doesn't
+            return sink.response
+
+    async def _answer(self, request: web.BaseRequest, sink: ResponseSink) -> web.StreamResponse:
+        target = request.raw_path if request.raw_path.startswith("/") else request.path_qs
+        path, names = _without_names(target)
+        if not path.startswith(API_ROOTS):
+            authorization = request.headers.get("Authorization", "")
+            page = self._doors.answer(request.method, path, request.headers.get("Host", ""), authorization)
+            return web.Response(status=page.status, body=page.body, headers={"Content-Type": page.content_type})
+        if request.headers.get("Upgrade", "").lower() == "websocket":
+            raise NoWebSocket("Goalkeeper speaks HTTP: use the same URL with POST")
+        body = await _body(request, self._settings.max_body_bytes)
+        call = Call(request.method, path, (*names, *request.headers.items()), body)
+        is_model = request.method == "POST" and path.partition("?")[0] in MODEL_PATHS
+        await (self._models if is_model else self._passing).handle(call, sink)
+        if sink.response is None:
+            raise RuntimeError("an exchange ended without an answer")
+        return sink.response
+
+
+def _without_names(target: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Turns /s/SESSION/p/PROJECT/v1/… into /v1/… and headers of ours, in either order."""
+    names: list[tuple[str, str]] = []
+    while target[:3] in ("/s/", "/p/"):
+        name, slash, rest = target[3:].partition("/")
+        if not name or not slash:
+            break
+        names.append((NAMES[target[1]], unquote(name)))
+        target = "/" + rest
+    return target, tuple(names)
+
+
+async def _body(request: web.BaseRequest, limit: int) -> bytes:
+    """Reads the whole request body. Raises TooLarge as soon as it is known to be too large."""
+    if not request.body_exists:
+        return b""
+    refusal = TooLarge(f"the request body is larger than server.max_body_bytes ({limit})")
+    if (request.content_length or 0) > limit:
+        raise refusal
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # the answer's headers are still to come
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := await request.content.readany():
+        size += len(chunk)
+        if size > limit:
+            raise refusal
+        chunks.append(chunk)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _refusal(error: GoalkeeperError) -> web.Response:
+    body = {"error": {"message": str(error), "type": "goalkeeper_error", "param": None, "code": error.code}}
+    return web.Response(
+        status=error.status, body=msgspec.json.encode(body), headers={"Content-Type": "application/json"}
+    )
+
+
+def _nothing() -> None:
+    """Does nothing: the default of what may be left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """What stands behind the gate: the pipeline, what the doors show, and what happens before and after."""
+
+    models: Exchange
+    lists: Mapping[str, Lister] = field(default_factory=dict)
+    items: Mapping[str, Shower] = field(default_factory=dict)
+    warm: Callable[[], None] = _nothing  # slow loading, in a thread of its own, after the port is open
+    close: Callable[[], None] = _nothing
+
+
+def build_pipeline(settings: Settings, upstream: Upstream, counters: Counters, readiness: Readiness) -> Assembly:
+    """Puts together what answers model requests."""
+    del settings, readiness
+    return Assembly(PassThrough(upstream, counters))
+
+
+def run_server(settings: Settings) -> int:
+    """Serves until SIGTERM or SIGINT; gives the exit code."""
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(serve(settings))
+    return 0
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop  # noqa: PLC0415 (not there on every system)
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop
+
+
+async def serve(settings: Settings) -> None:
+    """Opens the port, says so on stdout, and serves until SIGTERM or SIGINT. Raises ConfigError."""
+    counters = Counters()
+    readiness = Readiness()
+    limits = settings.upstream
+    upstream = Upstream(
+        limits.url,
+        connect_seconds=limits.connect_timeout_seconds,
+        silence_seconds=limits.response_timeout_seconds,
+    )
+    try:
+        assembly = build_pipeline(settings, upstream, counters, readiness)
+        try:
+            await _serve(settings.server, assembly, PassThrough(upstream, counters), counters, readiness)
+        finally:
+            assembly.close()
+    finally:
+        await upstream.close()
+
+
+async def _serve(
+    settings: Server, assembly: Assembly, passing: Exchange, counters: Counters, readiness: Readiness
+) -> None:
+    readiness.parts["vocabulary"] = False
+    doors = Doors(settings, readiness, counters, assembly.lists, assembly.items)
+    runner = web.ServerRunner(
+        Gate(settings, assembly.models, passing, doors, counters).server(), shutdown_timeout=GRACE_SECONDS
+    )
+    await runner.setup()
+    try:
+        url = await _listen(runner, settings)
+        stopped = _stop_signal()
+        print(f"listening on {url}", flush=True)  # noqa: T201 (scripts wait for this line)
+        warming = asyncio.create_task(_warm(assembly, readiness))
+        await stopped.wait()
+        await warming
+    finally:
+        await runner.cleanup()
+
+
+async def _warm(assembly: Assembly, readiness: Readiness) -> None:
+    await asyncio.to_thread(assembly.warm)
+    readiness.parts["vocabulary"] = True
+
+
+async def _listen(runner: web.ServerRunner, settings: Server) -> str:
+    try:
+        await web.TCPSite(runner, settings.host.strip("[]"), settings.port).start()
+    except OSError as error:
+        raise ConfigError(
+            f"server.host, server.port: can't listen on {settings.host}:{settings.port}: {error}"
+        ) from error
+    host, port = runner.addresses[0][:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _stop_signal() -> asyncio.Event:
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    return stopped
