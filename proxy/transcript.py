@@ -106,6 +106,7 @@ class Key:
     strong: str = ""  # normalised call id when it can be globally unique, else ""
     length: int = 0  # characters of the normalised text
     human: Human | None = field(default=None, compare=False)
+    closing: str = field(default="", compare=False)  # last 400 characters of an assistant text
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +117,26 @@ class ClientId:
     agent: str = ""  # its id of a sub-agent
     parent: str = ""  # id of the conversation that started this one
     source: str = "header"  # header, or body
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call in an answer: name, arguments as sent, id."""
+
+    name: str
+    arguments: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A model's reply, parsed beside the stream; token counts are the upstream's, 0 when it gave none."""
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    finish: str = ""  # the dialect's own word: stop, length, tool_calls, …
+    refusal: str = ""
+    prompt_tokens: int = 0  # input + cache read + cache write
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    complete: bool = False  # the reply came to its proper end

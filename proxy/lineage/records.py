@@ -8,7 +8,7 @@ import msgspec
 
 from proxy.transcript import HumanTurn, KeyKind
 
-MarkKind = Literal["emitted", "summary", "same", "prompt"]
+MarkKind = Literal["emitted", "summary", "same", "prompt", "client"]
 BranchKind = Literal["main", "sub"]
 
 
@@ -53,7 +53,11 @@ class BranchState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A hash that a branch must remember: our own output, a summary's key, a turn sent with other words, a sub-task."""
+    """A hash that a branch must remember.
+
+    Our own output, a summary's key, a turn that was sent with other words, the words of a task given to a sub-agent, a
+    session id of the client.
+    """
 
     kind: MarkKind
     hash: bytes
