@@ -1,0 +1,1 @@
+"""The store: what was said, forwarded and learnt, in one SQLite file."""

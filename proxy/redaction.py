@@ -1,0 +1,170 @@
+"""Secret values in text: finds them by their shape, masks them, and seals them so that only the key's owner reads them.
+
+The sentence around a value stays. The same functions work on plain text and on raw JSON: no match crosses an escape, so
+masked JSON stays JSON and comes back byte for byte.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from typing import NamedTuple
+
+import msgspec
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from proxy.secret_shapes import Secret, shapes_in
+
+Lookup = Callable[[str], tuple[bytes, bytes] | None]  # token → (nonce, sealed)
+
+_MARK = "[secret:"
+_TOKEN = re.compile(r"\[secret:(?::|([a-z_]{1,24}):([0-9a-f]{16})\])")
+_WHOLE = re.compile(r'"\[secret:json:([0-9a-f]{16})\]"')
+_KNOWN_LIMIT = 64
+
+
+class Sealed(NamedTuple):
+    """One encrypted value; the token is the hash that stands in its place."""
+
+    token: str
+    nonce: bytes
+    sealed: bytes
+
+
+def find(text: str, known: Iterable[str] = ()) -> list[Secret]:
+    """Gives the secret values of a text in order, none overlapping; `known` values count wherever they stand."""
+    found = list(shapes_in(text))
+    again = {secret.value: secret.kind for secret in found if telling(secret.value)}
+    for value in known:
+        again.setdefault(value, "known")
+    for value, kind in again.items():
+        found.extend(_occurrences(text, value, kind))
+    return _disjoint(found)
+
+
+def telling(value: str) -> bool:
+    """Whether a value is so unlike a word that it is a secret wherever it stands."""
+    return len(value) >= 8 and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+
+
+def _occurrences(text: str, value: str, kind: str) -> Iterator[Secret]:
+    at = text.find(value)
+    while at >= 0:
+        yield Secret(at, at + len(value), kind, value)
+        at = text.find(value, at + len(value))
+
+
+def _disjoint(found: list[Secret]) -> list[Secret]:
+    """Keeps the first and longest of what overlaps; shapes stand before repetitions of equal extent."""
+    kept: list[Secret] = []
+    for secret in sorted(found, key=lambda secret: (secret.start, -secret.end)):
+        if not kept or secret.start >= kept[-1].end:
+            kept.append(secret)
+        elif secret.end > kept[-1].end:  # they overlap: what both cover is hidden as one
+            last = kept[-1]
+            value = last.value + secret.value[last.end - secret.start :]
+            kept[-1] = Secret(last.start, secret.end, last.kind, value)
+    return kept
+
+
+class Sealer:
+    """Replaces secret values by tokens, and back.
+
+    Without a key values are masked for good; switched off, text passes as it is.
+    """
+
+    def __init__(self, key: bytes | None, *, enabled: bool = True) -> None:
+        self.enabled = enabled
+        self._hash_key = blake2b(key or os.urandom(32), person=b"token", digest_size=32).digest()
+        self._cipher = AESGCM(blake2b(key, person=b"seal", digest_size=32).digest()) if key else None
+        self._known: dict[str, None] = {}
+
+    def token_of(self, value: str) -> str:
+        """Gives the keyed hash that stands for a value: 16 hex digits, the same for every occurrence."""
+        return blake2b(_bytes(value), key=self._hash_key, digest_size=8).hexdigest()
+
+    def mask(self, text: str) -> str:
+        """Gives the text with `[secret:KIND:HASH]` for each value: for logs and exports, not to be reversed."""
+        return self._replace(text, find(text, self._known))[0] if self.enabled else text
+
+    def seal(self, text: str) -> tuple[str, list[Sealed]]:
+        """Gives the masked text and the encrypted values; `unseal` turns it back, character for character."""
+        if not self.enabled:
+            return text.replace(_MARK, _MARK + ":") if _MARK in text else text, []
+        found = find(text, self._known)
+        if not found and _MARK not in text:
+            return text, []
+        return self._replace(text, found)
+
+    def seal_json(self, text: str) -> tuple[str, list[Sealed]]:
+        """Seals JSON text so that the result is JSON; a text that can't be masked piecewise is sealed whole."""
+        masked, sealed = self.seal(text)
+        if not sealed and masked.count(_MARK) == masked.count(_MARK + ":"):
+            return masked, sealed
+        try:
+            msgspec.json.decode(_bytes(masked), type=msgspec.Raw)
+            msgspec.json.decode(_bytes(masked))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            token = self.token_of(text)
+            return f'"{_MARK}json:{token}]"', self._encrypt({token: text})
+        return masked, sealed
+
+    def unseal(self, masked: str, lookup: Lookup) -> str:
+        """Gives the text that was sealed; a token whose value can't be had stays as it is."""
+        if _MARK not in masked:
+            return masked
+        whole = _WHOLE.fullmatch(masked)
+        if whole:
+            value = self._decrypt(whole[1], lookup)
+            return masked if value is None else value
+
+        def original(match: re.Match[str]) -> str:
+            if match[2] is None:
+                return _MARK
+            value = self._decrypt(match[2], lookup)
+            return match[0] if value is None else value
+
+        return _TOKEN.sub(original, masked)
+
+    def _replace(self, text: str, found: list[Secret]) -> tuple[str, list[Sealed]]:
+        pieces, values, at = [], {}, 0
+        for secret in found:
+            token = self.token_of(secret.value)
+            values[token] = secret.value
+            pieces.append(text[at : secret.start].replace(_MARK, _MARK + ":"))
+            pieces.append(f"{_MARK}{secret.kind}:{token}]")
+            at = secret.end
+            self._remember(secret.value)
+        pieces.append(text[at:].replace(_MARK, _MARK + ":"))
+        return "".join(pieces), self._encrypt(values)
+
+    def _remember(self, value: str) -> None:
+        if telling(value) and len(value) <= 200 and value not in self._known:
+            if len(self._known) >= _KNOWN_LIMIT:
+                del self._known[next(iter(self._known))]
+            self._known[value] = None
+
+    def _encrypt(self, values: dict[str, str]) -> list[Sealed]:
+        if self._cipher is None:
+            return []
+        sealed = []
+        for token, value in values.items():
+            nonce = os.urandom(12)
+            sealed.append(Sealed(token, nonce, self._cipher.encrypt(nonce, _bytes(value), token.encode())))
+        return sealed
+
+    def _decrypt(self, token: str, lookup: Lookup) -> str | None:
+        stored = lookup(token) if self._cipher else None
+        if stored is None or self._cipher is None:
+            return None
+        try:
+            return self._cipher.decrypt(stored[0], stored[1], token.encode()).decode("utf-8", "surrogatepass")
+        except InvalidTag:  # sealed under another key
+            return None
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

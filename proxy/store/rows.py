@@ -1,0 +1,86 @@
+"""What the store takes and gives: plain rows, one batch for each step of a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from proxy.compaction.insertion import Insertion
+from proxy.compaction.receipt import Receipt
+from proxy.facts import FactChange
+from proxy.lineage.records import Changes, StoredBranch
+from proxy.transcript import Message
+
+Action = Literal["add", "close", "retract"]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A session as a request shows it; `requests` counts how many this batch adds."""
+
+    id: str
+    client: str = ""  # profile name
+    model: str = ""
+    project: str = ""
+    requests: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What an upstream taught about a model: tokens reported per token estimated, and its window."""
+
+    upstream: str
+    model: str
+    ratio: float = 1.0
+    samples: int = 0
+    window: int = 0  # tokens, 0 = not learnt
+    window_until: str = ""  # ISO 8601; after it the window counts no longer
+
+
+@dataclass(frozen=True, slots=True)
+class PinEdit:
+    """A change of the pins that a person made by hand."""
+
+    seq: int
+    session: str
+    action: Action
+    pin: str  # id of the pin to close or retract, "" for add
+    kind: str
+    text: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows that are committed together; every field may be left out."""
+
+    tenant: str = ""
+    namespace: str = ""
+    at: str = ""  # ISO 8601, UTC; "" = the time of the commit
+    request: str = ""  # id of the receipt that this batch belongs to; needed with `path`
+    branch: str = ""  # whose path this is
+    session: SessionRow | None = None
+    lineage: tuple[Changes, ...] = ()  # what the lineage engine wants kept
+    messages: tuple[tuple[Message, int], ...] = ()  # with tokens, 0 = not counted
+    path: tuple[tuple[int, str], ...] = ()  # (position, digest) where the branch's path differs from before
+    length: int | None = None  # messages in the branch's path from now on
+    insertions: tuple[Insertion, ...] = ()
+    receipt: Receipt | None = None
+    facts: tuple[FactChange, ...] = ()
+    learnt: Learnt | None = None
+    quarantine: tuple[tuple[str, str], ...] = ()  # (branch, plan)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """All that the store knows of one branch, unsealed."""
+
+    stored: StoredBranch
+    path: tuple[str, ...]  # digests of the messages in the newest path
+    insertions: tuple[Insertion, ...]  # oldest first
+
+
+def now() -> str:
+    """Gives the time as ISO 8601 in UTC, with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,163 @@
+"""The store: one SQLite file, written by one thread in groups, read on the caller's thread."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Self, TypeVar
+
+from proxy.errors import StoreError
+from proxy.redaction import Sealer
+from proxy.store.export import append
+from proxy.store.reads import Reads
+from proxy.store.rows import Batch
+from proxy.store.schema import attach, connect
+from proxy.store.writes import Writer, event_line
+
+T = TypeVar("T")
+_GROUP = 64  # batches in one transaction
+_TRIES = 6  # times ten seconds of waiting for another process's transaction
+_LISTING_TIME = timedelta(seconds=2)  # far more than it takes from a commit to its lines in the JSONL view
+
+Job = Callable[[sqlite3.Connection], Any]
+_Order = tuple[Batch | Job, "Future[Any]"]
+
+
+class Store(Reads):
+    """The proxy's memory. Many processes may share a folder; what was acknowledged survives a kill."""
+
+    def __init__(self, folder: Path, db: sqlite3.Connection, seal: Sealer) -> None:
+        super().__init__(attach(folder), seal)
+        self.folder = folder
+        self._writing = db
+        self._writer = Writer(db, seal)
+        self._orders: SimpleQueue[_Order | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
+
+    @classmethod
+    def open(cls, folder: Path, seal: Sealer) -> Self:
+        """Opens a data folder, made when it isn't there, and starts the writer. Raises StoreError."""
+        store = cls(folder, connect(folder), seal)
+        store._thread.start()
+        return store
+
+    def submit(self, batch: Batch) -> Future[None]:
+        """Queues a batch. The future resolves when it is committed and its facts stand in the JSONL view."""
+        future: Future[None] = Future()
+        self._orders.put((batch, future))
+        return future
+
+    def run(self, job: Callable[[sqlite3.Connection], T]) -> Future[T]:
+        """Queues a job that does its own transactions on the writing connection, such as a purge."""
+        future: Future[T] = Future()
+        self._orders.put((job, future))
+        return future
+
+    def close(self) -> None:
+        """Writes what is queued and closes the file."""
+        if self._thread.is_alive():
+            self._orders.put(None)
+            self._thread.join()
+        self._writing.close()
+        self._db.close()
+
+    def _work(self) -> None:
+        self._relist()
+        while (order := self._orders.get()) is not None:
+            group = [order]
+            ends = False
+            with suppress(Empty):
+                while len(group) < _GROUP and not ends:
+                    following = self._orders.get_nowait()
+                    if following is None:
+                        ends = True
+                    else:
+                        group.append(following)
+            self._serve(group)
+            if ends:
+                break
+        self._relist()
+
+    def _serve(self, group: list[_Order]) -> None:
+        batches: list[tuple[Batch, Future[None]]] = []
+        for what, future in group:
+            if isinstance(what, Batch):
+                batches.append((what, future))
+                continue
+            self._commit(batches)
+            batches = []
+            _settle(future, lambda job=what: job(self._writing))
+        self._commit(batches)
+
+    def _commit(self, batches: list[tuple[Batch, Future[None]]]) -> None:
+        """Commits batches together; when that fails each alone, so that one bad batch harms no other."""
+        if not batches:
+            return
+        try:
+            self._transact([batch for batch, _ in batches])
+        except (sqlite3.Error, OSError, ValueError, TypeError) as error:
+            if len(batches) == 1:
+                _fail(batches[0][1], error)
+                return
+            for batch in batches:
+                self._commit([batch])
+            return
+        for _, future in batches:
+            future.set_result(None)
+
+    def _transact(self, batches: list[Batch]) -> None:
+        self._begin()
+        try:
+            events = [event for batch in batches for event in self._writer.write(batch)]
+            self._writing.execute("COMMIT")
+        except BaseException:
+            self._writing.execute("ROLLBACK")
+            raise
+        if events:
+            self._list(events)
+
+    def _begin(self) -> None:
+        for attempt in range(_TRIES):
+            try:
+                self._writing.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                if attempt == _TRIES - 1:
+                    raise
+            else:
+                return
+
+    def _list(self, events: list[tuple[int, str, str]]) -> None:
+        """Appends committed events to the JSONL view, then forgets that they were still to be listed."""
+        with suppress(OSError, sqlite3.Error):  # they are committed: the view gets them at the next start
+            append(self.folder, [(project, line) for _, project, line in events])
+            self._writing.executemany("DELETE FROM unlisted WHERE event = ?", [(seq,) for seq, _, _ in events])
+
+    def _relist(self) -> None:
+        """Lists what a killed process committed and didn't list; younger events another process may be listing now."""
+        before = (datetime.now(UTC) - _LISTING_TIME).isoformat()
+        rows = self._writing.execute(
+            "SELECT event, project, e.at, what, e.record FROM unlisted u JOIN fact_events e ON seq = event"
+            " JOIN facts f ON f.id = fact WHERE u.at < ? ORDER BY event",
+            (before,),
+        ).fetchall()
+        if rows:
+            self._list([(seq, project, event_line(seq, at, what, record)) for seq, project, at, what, record in rows])
+
+
+def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
+    try:
+        future.set_result(work())
+    except (sqlite3.Error, OSError, StoreError) as error:
+        _fail(future, error)
+
+
+def _fail(future: Future[Any], error: Exception) -> None:
+    failure = StoreError(f"not stored: {error}")
+    failure.__cause__ = error
+    future.set_exception(failure)

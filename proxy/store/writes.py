@@ -1,0 +1,247 @@
+"""Turns batches into rows; every text passes the sealer on its way to the disk."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import msgspec
+
+from proxy.compaction.receipt import Receipt
+from proxy.facts import Fact, FactChange
+from proxy.lineage.records import BranchRecord, BranchState, Changes
+from proxy.redaction import Sealed, Sealer
+from proxy.store.ids import new_ulid
+from proxy.store.rows import Batch, Learnt, SessionRow, now
+from proxy.transcript import Message
+
+_encode = msgspec.json.Encoder().encode
+
+
+def scope_of(tenant: str, namespace: str) -> bytes:
+    """Gives the 8 bytes that keep the look-up hashes of tenants and namespaces apart."""
+    return blake2b(f"{tenant}\n{namespace}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+class Writer:
+    """Writes batches through one connection; its caller begins and commits the transaction."""
+
+    def __init__(self, db: sqlite3.Connection, seal: Sealer) -> None:
+        self._db = db
+        self._seal = seal
+
+    def write(self, batch: Batch) -> list[tuple[int, str, str]]:
+        """Writes one batch. Gives the fact events that it made: number, project, JSON line."""
+        at = batch.at or now()
+        if batch.session:
+            self._session(batch, batch.session, at)
+        for message, tokens in batch.messages:
+            self._message(batch.tenant, message, tokens, at)
+        for change in batch.lineage:
+            self._lineage(batch, change, at)
+        self._path(batch, at)
+        for insertion in batch.insertions:
+            record = self._sealed(batch.tenant, _encode(insertion).decode())
+            self._db.execute(
+                "INSERT INTO insertions (id, branch, tenant, record) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (branch, id) DO NOTHING",
+                (insertion.id, insertion.branch, batch.tenant, record),
+            )
+        if batch.receipt:
+            self._receipt(batch.tenant, batch.receipt)
+        if batch.learnt:
+            self._learnt(batch.learnt)
+        for branch, plan in batch.quarantine:
+            self._db.execute("INSERT OR IGNORE INTO quarantine VALUES (?, ?, ?)", (branch, plan, at))
+        return self._facts(batch.tenant, batch.facts) if batch.facts else []
+
+    def _sealed(self, tenant: str, text: str) -> str:
+        masked, secrets = self._seal.seal_json(text)
+        self._keep(tenant, secrets)
+        return masked
+
+    def plain(self, tenant: str, text: str) -> str:
+        """Gives a text that isn't JSON in the form in which it is stored."""
+        masked, secrets = self._seal.seal(text)
+        self._keep(tenant, secrets)
+        return masked
+
+    def _keep(self, tenant: str, secrets: Iterable[Sealed]) -> None:
+        for secret in secrets:
+            self._db.execute("INSERT OR IGNORE INTO secrets VALUES (?, ?, ?, ?)", (tenant, *secret))
+
+    def _session(self, batch: Batch, row: SessionRow, at: str) -> None:
+        project, model = self.plain(batch.tenant, row.project), self.plain(batch.tenant, row.model)
+        self._db.execute(
+            "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8) ON CONFLICT (id) DO UPDATE SET"
+            " updated_at = excluded.updated_at, requests = requests + excluded.requests,"
+            " project = iif(excluded.project = '', project, excluded.project),"
+            " model = iif(excluded.model = '', model, excluded.model),"
+            " client = iif(excluded.client = '', client, excluded.client)",
+            (row.id, batch.tenant, batch.namespace, project, row.client, model, at, row.requests),
+        )
+
+    def _message(self, tenant: str, message: Message, tokens: int, at: str) -> None:
+        known = self._db.execute(
+            "SELECT tokens FROM messages WHERE tenant = ? AND digest = ?", (tenant, message.digest)
+        ).fetchone()
+        if known is None:
+            body = self._sealed(tenant, message.raw.decode("utf-8", "surrogateescape"))
+            self._db.execute(
+                "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)",
+                (tenant, message.digest, message.role, body, tokens, at),
+            )
+        elif tokens and tokens != known[0]:
+            self._db.execute(
+                "UPDATE messages SET tokens = ? WHERE tenant = ? AND digest = ?", (tokens, tenant, message.digest)
+            )
+
+    def _lineage(self, batch: Batch, change: Changes, at: str) -> None:
+        if change.branch:
+            self._branch(batch, change.branch, at)
+        states = (*change.states, change.state) if change.state else change.states
+        for state in states:
+            self._db.execute(
+                "UPDATE branches SET state = ?, updated_at = ? WHERE id = ?", (_state(state), at, state.id)
+            )
+        if change.marks and change.state:
+            self._db.executemany(
+                "INSERT OR IGNORE INTO marks VALUES (?, ?, ?, ?)",
+                [(change.state.id, mark.kind, mark.hash, mark.other) for mark in change.marks],
+            )
+        if change.hints:
+            scope = scope_of(batch.tenant, batch.namespace)
+            self._db.executemany(
+                "INSERT OR IGNORE INTO hints VALUES (?, ?, ?)",
+                [(scope, hint.hash, hint.branch) for hint in change.hints],
+            )
+        if change.emission:
+            record = self._sealed(batch.tenant, _encode(change.emission).decode())
+            self._db.execute("INSERT OR REPLACE INTO emissions VALUES (?, ?)", (change.emission.id, record))
+            self._db.executemany(
+                "INSERT OR IGNORE INTO emission_branches VALUES (?, ?)",
+                [(branch, change.emission.id) for branch in change.emission.branches],
+            )
+
+    def _branch(self, batch: Batch, record: BranchRecord, at: str) -> None:
+        text = self._sealed(batch.tenant, _encode(record).decode())
+        self._db.execute(
+            "INSERT INTO branches VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, '', ?) ON CONFLICT (id) DO UPDATE SET"
+            " kind = excluded.kind, parent = excluded.parent, epoch = excluded.epoch,"
+            " record = excluded.record, updated_at = excluded.updated_at",
+            (
+                record.id,
+                record.session,
+                batch.tenant,
+                batch.namespace,
+                record.kind,
+                record.parent,
+                record.epoch,
+                text,
+                at,
+            ),
+        )
+
+    def _path(self, batch: Batch, at: str) -> None:
+        if batch.path:
+            self._db.executemany(
+                "INSERT OR REPLACE INTO paths VALUES (?, ?, ?, ?)",
+                [(batch.branch, pos, batch.request, digest) for pos, digest in batch.path],
+            )
+        if batch.length is not None:
+            self._db.execute(
+                "UPDATE branches SET length = ?, updated_at = ? WHERE id = ?", (batch.length, at, batch.branch)
+            )
+
+    def _receipt(self, tenant: str, receipt: Receipt) -> None:
+        record = self._sealed(tenant, _encode(receipt).decode())
+        self._db.execute(
+            "INSERT INTO receipts (id, at, tenant, session, branch, record) VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (id) DO UPDATE SET record = excluded.record",
+            (receipt.id, receipt.at, tenant, receipt.session, receipt.branch, record),
+        )
+        if receipt.calls:
+            self._db.execute("DELETE FROM tool_calls WHERE receipt = ?", (receipt.id,))
+            self._db.executemany(
+                "INSERT INTO tool_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (receipt.id, receipt.session, receipt.branch, call.id, call.name, call.arguments)
+                    + (self.plain(tenant, call.outcome), call.origin)
+                    for call in receipt.calls
+                ],
+            )
+
+    def _learnt(self, learnt: Learnt) -> None:
+        self._db.execute(
+            "INSERT OR REPLACE INTO learnt VALUES (?, ?, ?, ?, ?, ?)",
+            (learnt.upstream, learnt.model, learnt.ratio, learnt.samples, learnt.window, learnt.window_until),
+        )
+
+    def _facts(self, tenant: str, changes: Iterable[FactChange]) -> list[tuple[int, str, str]]:
+        changes = list(changes)
+        ids = self._fact_ids({(c.fact.session, pin) for c in changes for pin in _pins_in(c.fact)})
+        for change in changes:
+            ids.setdefault((change.fact.session, change.fact.pin), new_ulid())
+        events = []
+        for change in changes:
+            fact = msgspec.structs.replace(
+                change.fact,
+                id=ids[change.fact.session, change.fact.pin],
+                superseded_by=ids.get((change.fact.session, change.fact.superseded_by), ""),
+                supersedes=tuple(
+                    ids[change.fact.session, pin] for pin in change.fact.supersedes if (change.fact.session, pin) in ids
+                ),
+            )
+            events += self._fact(tenant, change, fact)
+        return events
+
+    def _fact_ids(self, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        found = {}
+        for session, pin in wanted:
+            row = self._db.execute("SELECT id FROM facts WHERE session = ? AND pin = ?", (session, pin)).fetchone()
+            if row:
+                found[session, pin] = row[0]
+        return found
+
+    def _fact(self, tenant: str, change: FactChange, fact: Fact) -> list[tuple[int, str, str]]:
+        """Writes a fact's new state, if it is one: a proxy that starts again tells the old ones once more."""
+        stored = self._db.execute("SELECT record FROM facts WHERE id = ?", (fact.id,)).fetchone()
+        if stored:
+            was = msgspec.json.decode(stored[0], type=Fact)
+            if _standing(was) == _standing(fact):
+                return []
+            fact = msgspec.structs.replace(
+                fact, observed_at=was.observed_at, branch=was.branch, supersedes=fact.supersedes or was.supersedes
+            )
+        what = change.what if stored is None or change.what != "new" else fact.status
+        record = self._sealed(tenant, _encode(fact).decode())
+        masked = msgspec.json.decode(record, type=Fact)
+        row = (fact.id, tenant, masked.project, fact.session, fact.branch, fact.pin, fact.kind, fact.status, fact.scope)
+        self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, record))
+        if stored is None:
+            self._db.execute("INSERT INTO facts_text (text, fact) VALUES (?, ?)", (masked.text, fact.id))
+        added = self._db.execute(
+            "INSERT INTO fact_events (fact, at, what, record) VALUES (?, ?, ?, ?)", (fact.id, change.at, what, record)
+        )
+        seq = int(added.lastrowid or 0)
+        self._db.execute("INSERT INTO unlisted VALUES (?, ?)", (seq, change.at))
+        return [(seq, masked.project, event_line(seq, change.at, what, record))]
+
+
+def event_line(seq: int, at: str, what: str, record: str) -> str:
+    """Gives one line of the JSONL view: the event's number, time and name, and the fact as it stood then."""
+    head = _encode({"event": seq, "at": at, "what": what}).decode()
+    return f"{head[:-1]},{record[1:]}\n"
+
+
+def _state(state: BranchState) -> str:
+    return _encode(state).decode()
+
+
+def _pins_in(fact: Fact) -> tuple[str, ...]:
+    return (fact.pin, *fact.supersedes, fact.superseded_by) if fact.superseded_by else (fact.pin, *fact.supersedes)
+
+
+def _standing(fact: Fact) -> tuple[str, str, str, str]:
+    return fact.kind, fact.status, fact.superseded_by, fact.fallen
