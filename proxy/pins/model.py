@@ -49,6 +49,7 @@ class Pin:
     fallen: str = ""  # the part of the text that no longer holds (empty: nothing, or all when not active)
     asked: str = ""  # the question that an option letter answers
     via: str = ""  # the tool's name when the words stood in a tool result
+    by_hand: bool = False  # a person added or ended it through the command line or the API
 
     @property
     def active(self) -> bool:

@@ -1,0 +1,47 @@
+"""One pin rule, compiled: what it recognises and what it says about a turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from proxy.pins.model import Kind, Scope
+from proxy.pins.regexps import Matcher, Subject
+
+BINDING = ("goal", "correction", "constraint", "preference", "decision", "commitment", "fact")
+PASSING = ("approval", "question", "complaint", "chatter", "step")  # labels of history
+ACTS = ("retract", "close", "undo", "change", "replace")  # labels that act on older pins and decide nothing alone
+SCOPES = ("once", "session", "project")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One compiled rule; with `kind` None a turn that it decides is history, or it only adds its label."""
+
+    name: str
+    kind: Kind | None
+    label: str
+    scope: Scope
+    priority: int
+    matchers: tuple[Matcher, ...]
+    exceptions: tuple[Matcher, ...]
+    roles: tuple[str, ...]  # "user", "tool" (human words in a tool result); () = both
+    clients: tuple[str, ...]  # globs over profile names; () = all
+    match: tuple[str, ...]  # examples that this rule must decide
+    no_match: tuple[str, ...]  # examples that it must leave alone
+    place: str  # file:line:column, or the key path of an inline rule
+
+    @property
+    def decides(self) -> bool:
+        """Whether the rule can decide a turn, or only adds its label."""
+        return self.kind is not None or self.label in PASSING
+
+    def applies(self, subject: Subject, role: str, client: str) -> bool:
+        """Tells whether the rule speaks about this text."""
+        if self.roles and role not in self.roles:
+            return False
+        if self.clients and not any(fnmatchcase(client, glob) for glob in self.clients):
+            return False
+        if not any(matcher.matches(subject) for matcher in self.matchers):
+            return False
+        return not any(matcher.matches(subject) for matcher in self.exceptions)
