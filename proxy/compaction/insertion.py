@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 Reason = Literal["compaction", "restore", "pins"]
-Placement = Literal["message", "into"]
+Placement = Literal["message", "into_previous", "into_next"]
 
 
 class Insertion(msgspec.Struct, frozen=True):
@@ -30,6 +30,10 @@ class Insertion(msgspec.Struct, frozen=True):
     first_turn: int = 0  # turn numbers that the insertion stands for
     last_turn: int = 0
     tokens: int = 0  # estimate of the inserted text
+    pin_tokens: int = 0  # of these, the user's words: pins and history
+    log_tokens: int = 0  # and the work log without history
+    humans: tuple[str, ...] = ()  # keys (hex) of the human turns that it stands for
+    withdrawn: tuple[str, ...] = ()  # ids of pins that it names as no longer valid
     covers: tuple[str, ...] = ()  # digests of the messages that left
     replaces: tuple[str, ...] = ()  # ids of older insertions of the branch that this one stands for
     partial: tuple[str, ...] = ()  # ids of pins that are shown as excerpts only, not verbatim

@@ -3,34 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from proxy.errors import GoalkeeperError
-from proxy.transcript import Message, Transcript
+from proxy.transcript import Answer, Call, Message, Transcript
 
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A tool call in an answer: name, arguments as sent, id."""
-
-    name: str
-    arguments: str
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A model's reply, parsed beside the stream; token counts are the upstream's, 0 when it gave none."""
-
-    text: str = ""
-    calls: tuple[Call, ...] = ()
-    finish: str = ""  # the dialect's own word: stop, length, tool_calls, …
-    refusal: str = ""
-    prompt_tokens: int = 0  # input + cache read + cache write
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-    complete: bool = False  # the reply came to its proper end
+__all__ = ["Answer", "Call", "Dialect"]
 
 
 class Dialect(Protocol):

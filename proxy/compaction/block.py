@@ -1,0 +1,154 @@
+"""Writes one insertion: chooses what of the words and the log fits, and freezes the text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from proxy.compaction import blocks
+from proxy.compaction.digest import LogLine
+from proxy.compaction.draft import Draft
+from proxy.compaction.insertion import Insertion, Placement, Reason
+from proxy.compaction.log import fit
+from proxy.compaction.rewrite import removed
+from proxy.pins.keep import Kept, give_way
+from proxy.pins.model import Entry, Pin
+from proxy.tokens import MESSAGE_TOKENS
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a block stands: keys `start` up to `end` leave, turns `first` to `last` are told."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+def write_block(
+    draft: Draft,
+    span: Span,
+    reason: Reason,
+    placement: Placement,
+    *,
+    pins: Sequence[Pin] = (),
+    entries: Sequence[Entry] = (),
+    past: Sequence[Pin] = (),
+    withdrawn: Sequence[Pin] = (),
+    lines: Sequence[LogLine] = (),
+    summary: str = "",
+    log_room: int = 0,
+    replaces: Sequence[str] = (),
+) -> tuple[Insertion, tuple[str, ...]]:
+    """Gives the insertion and the flags of what had to give way.
+
+    `pins` go to part one; `entries` (history) and `past` (pins that hold no longer) to the work log, with `lines` and a
+    model-written `summary`. `log_room` bounds the lines in tokens of our estimate.
+    """
+    count = draft.tools.count
+    identity = _identity(draft, span, reason, pins, entries, withdrawn)
+    kept = _kept(draft, pins, entries, replaces)
+    gone = withdrawn if reason == "pins" else _newly_ended(draft, replaces)
+    words = blocks.user_words(kept.pins, gone, span.first, span.last)
+    steps = fit(lines, log_room, count, identity) if lines else ()
+    if summary:
+        steps = ((span.first, f"summary by a model: {blocks.escape(summary)}"), *steps)
+    log = blocks.work_log(_log(draft, kept, past, steps, lines, identity), span.first, span.last)
+    text = "\n\n".join(part for part in (words, log) if part)
+    log_tokens = sum(count(line) + 1 for _, line in steps)
+    tokens = count(text) + MESSAGE_TOKENS
+    one = Insertion(
+        id=identity,
+        branch=draft.branch,
+        start=span.start,
+        end=span.end,
+        anchor=draft.view.anchor(span.end),
+        placement=placement,
+        text=text,
+        reason=reason,
+        pins=tuple(item.pin.id for item in kept.pins if item.verbatim),
+        partial=(*(item.pin.id for item in kept.pins if not item.verbatim), *(pin.id for pin in kept.left)),
+        first_turn=span.first,
+        last_turn=span.last,
+        tokens=tokens,
+        pin_tokens=tokens - log_tokens,
+        log_tokens=log_tokens,
+        humans=tuple(dict.fromkeys(item.key.hex() for item in [*pins, *entries, *past])),
+        withdrawn=tuple(filter(None, map(blocks.ended_mark, [*gone, *(item.pin for item in kept.pins)]))),
+        covers=_covers(draft, span),
+        replaces=tuple(replaces),
+    )
+    return one, kept.flags
+
+
+def _covers(draft: Draft, span: Span) -> tuple[str, ...]:
+    if span.start == span.end:
+        return ()
+    view = draft.view
+    probe = Insertion("", "", span.start, span.end, "", "message", "", "compaction")
+    return tuple(view.messages[index].digest for index in sorted(removed((probe,), view)))
+
+
+def _identity(
+    draft: Draft, span: Span, reason: Reason, pins: Sequence[Pin], entries: Sequence[Entry], withdrawn: Sequence[Pin]
+) -> str:
+    """An id by place and content, not by chance: the same request planned again gets the same text."""
+    told = "|".join((*(pin.id for pin in (*pins, *withdrawn)), *(entry.key.hex() for entry in entries)))
+    seed = f"{reason}|{span.start}|{span.end}|{draft.view.anchor(span.end)}|{span.first}|{span.last}|{told}"
+    return blake2b(seed.encode(), digest_size=6).hexdigest()
+
+
+def _newly_ended(draft: Draft, replaces: Sequence[str]) -> list[Pin]:
+    """Pins that stand in front of a new block (in insertions that stay, or in the first message) and hold no longer.
+
+    Only those that no insertion that stays has named yet.
+    """
+    view = draft.view
+    staying = [one for one in draft.insertions if one.id not in replaces]
+    shown = {pin for one in staying for pin in (*one.pins, *one.partial)}
+    told = {mark for one in staying for mark in one.withdrawn}
+    first = view.keys[0].hash if view.keys else b""
+    before = [pin for pin in view.ledger.pins if pin.id in shown or pin.key == first]
+    return [pin for pin in before if (mark := blocks.ended_mark(pin)) and mark not in told]
+
+
+def _kept(draft: Draft, pins: Sequence[Pin], entries: Sequence[Entry], replaces: Sequence[str]) -> Kept:
+    """Lets pins and history give way within what other insertions leave of the pin budget."""
+    policy = draft.policy
+    ratio = max(policy.ratio, 0.01)
+    used = sum(one.pin_tokens for one in draft.insertions if one.id not in replaces)
+    room = max(int(policy.pin_tokens / ratio) - used - MESSAGE_TOKENS, 0)
+    frame = 60 if policy.pins_hard else 0  # tokens of our own headings count against a limit that a person set
+    chosen = () if policy.history == "off" else tuple(entries)
+    return give_way(
+        pins,
+        chosen,
+        max(room - frame, 0),
+        draft.tools.count,
+        int(policy.budget.size / ratio),
+        hard=policy.pins_hard,
+        short=policy.history == "short",
+    )
+
+
+def _log(
+    draft: Draft,
+    kept: Kept,
+    past: Sequence[Pin],
+    steps: Sequence[tuple[int, str]],
+    lines: Sequence[LogLine],
+    identity: str,
+) -> list[str]:
+    """Puts steps, history and ended pins in the order of their turns."""
+    answered = sorted(line.turn for line in lines if line.kind == "answer")
+    told: list[tuple[int, str]] = list(steps)
+    if kept.folded:
+        told.append((kept.folded[0].turn, f"user said in {kept.folded_line} (block {identity})"))
+    for line in kept.history:
+        done = next((turn for turn in answered if turn > line.entry.turn), 0)
+        told.append((line.entry.turn, blocks.history_line(line.entry, line.text, done=done)))
+    told.extend((pin.turn, blocks.ended_goal_line(pin, pin.text)) for pin in past)
+    told.sort(key=lambda item: item[0])
+    return [text for _, text in told]

@@ -1,0 +1,96 @@
+"""A plan in the making, and what it is made from: the policy, the branch's memory, the tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from proxy.compaction.budget import Budget, Mode
+from proxy.compaction.insertion import Insertion
+from proxy.compaction.invariants import CHAT, STRICT_CHAT, Invariant
+from proxy.compaction.rewrite import Writer, removed
+from proxy.compaction.summary import Summary
+from proxy.compaction.view import View
+from proxy.transcript import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the settings and the request ask for; limits in the upstream's tokens."""
+
+    mode: Mode
+    budget: Budget
+    target: float
+    keep_recent: float
+    history: str  # all, short, off
+    pin_tokens: int
+    pins_hard: bool  # a person set the pin limit
+    strict: bool
+    ratio: float = 1.0  # upstream's tokens for one of our estimate
+
+    @property
+    def invariants(self) -> tuple[Invariant, ...]:
+        """What must hold in a forwarded body."""
+        return STRICT_CHAT if self.strict else CHAT
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a branch carries from request to request."""
+
+    insertions: tuple[Insertion, ...] = ()  # all that were ever made for it, oldest first
+    refused: frozenset[str] = frozenset()  # ids that an upstream refused: never used again
+    estimate: int = 0  # our estimate of the newest accepted body
+    reported: int = 0  # the upstream's own count of it, 0 = not told
+    stuck_at: int = 0  # number of keys when no cut could bring the body under the budget
+    summary: Summary | None = None  # a model-written summary that waits for the next cut
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What planning needs from outside: token counts and the dialect's writing."""
+
+    count: Callable[[str], int]
+    writer: Writer
+    read: Callable[[bytes], Message]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A plan in the making."""
+
+    view: View
+    policy: Policy
+    memory: Memory
+    tools: Tools
+    branch: str
+    insertions: tuple[Insertion, ...]
+    fresh: tuple[Insertion, ...] = ()
+    flags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    limit: int = 0  # the most tokens that this body may have
+    floor: int = 0  # tokens of the newest messages that a cut leaves untouched, at least
+    forced: bool = False  # after an overflow: shrink as far as needed
+
+    def estimate(self, insertions: Sequence[Insertion] | None = None) -> int:
+        """Our estimate of the forwarded body with these insertions (the draft's own when none are given)."""
+        chosen = self.insertions if insertions is None else insertions
+        gone = removed(chosen, self.view)
+        tokens = self.view.tokens
+        return self.view.total() - sum(tokens[index] for index in gone) + sum(one.tokens for one in chosen)
+
+    def predict(self, insertions: Sequence[Insertion] | None = None) -> int:
+        """The upstream's count of that body: what it told of the newest body plus the calibrated rest, or all calibrated."""
+        estimate = self.estimate(insertions)
+        memory, ratio = self.memory, self.policy.ratio
+        grown = estimate - memory.estimate
+        if memory.reported and not self.fresh and insertions is None and grown >= 0:
+            return memory.reported + round(grown * max(ratio, 0.01))
+        return round(estimate * ratio)
+
+    def with_insertion(self, one: Insertion, *, flags: Sequence[str] = ()) -> Draft:
+        """The draft with one more insertion; the ones that it replaces go."""
+        kept = tuple(old for old in self.insertions if old.id not in one.replaces)
+        ordered = tuple(sorted((*kept, one), key=lambda item: item.end))
+        new_flags = tuple(dict.fromkeys((*self.flags, *flags)))
+        return replace(self, insertions=ordered, fresh=(*self.fresh, one), flags=new_flags)

@@ -1,0 +1,76 @@
+"""Puts back the user's words that a compaction outside (the agent's, a sliding window) took out of the body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from proxy.compaction.block import Span, write_block
+from proxy.compaction.draft import Draft
+from proxy.compaction.insertion import Placement
+from proxy.compaction.presence import presence, standing
+from proxy.pins.model import Entry, Pin
+
+
+def restored(draft: Draft) -> Draft:
+    """Adds one insertion with every word of the user that stands neither in the body nor in an insertion."""
+    view = draft.view
+    lost = set(presence(view, draft.insertions).missing)
+    covered = {key for one in draft.insertions for key in one.humans}
+    words = standing(view, draft.insertions)
+    base = {turn.key for turn in view.base if turn.key not in words and turn.key.hex() not in covered}
+    pins = [pin for pin in view.ledger.pins if pin.message and pin.id in lost]
+    ended = [pin for pin in view.ledger.pins if not pin.active and pin.key in base]
+    entries = [entry for entry in view.ledger.history if entry.key in base]
+    if not pins and not entries and not ended:
+        return draft
+    end, placement = _place(draft)
+    turns = _turns(pins, entries, ended)
+    one, flags = write_block(
+        draft, Span(end, end, turns[0], turns[-1]), "restore", placement, pins=pins, entries=entries, past=ended
+    )
+    return draft.with_insertion(one, flags=flags)
+
+
+def added(draft: Draft) -> Draft:
+    """Appends what people changed by hand to the newest turn: pins added, pins withdrawn; frozen there from then on."""
+    view = draft.view
+    lost = set(presence(view, draft.insertions).missing)
+    pins = [pin for pin in view.ledger.pins if pin.id in lost]
+    told = {mark for one in draft.insertions for mark in one.withdrawn}
+    shown = {pin for one in draft.insertions for pin in one.pins}
+    withdrawn = [
+        pin for pin in view.ledger.pins if pin.by_hand and not pin.active and pin.id in shown and pin.id not in told
+    ]
+    if not pins and not withdrawn:
+        return draft
+    end = len(view.keys)
+    last = view.messages[-1] if view.messages else None
+    placement: Placement = "into_previous" if last is not None and last.role == "user" else "message"
+    number = view.numbers[-1] if view.numbers else 0
+    one, flags = write_block(
+        draft, Span(end, end, number, number), "pins", placement, pins=pins, withdrawn=withdrawn
+    )
+    return draft.with_insertion(one, flags=flags)
+
+
+def _turns(pins: Sequence[Pin], entries: Sequence[Entry], ended: Sequence[Pin]) -> list[int]:
+    return sorted([*(pin.turn for pin in pins), *(entry.turn for entry in entries), *(pin.turn for pin in ended)])
+
+
+def _place(draft: Draft) -> tuple[int, Placement]:
+    """Gives the place of a restore: behind the goal where the body still begins with it, else before everything.
+
+    Before a summary, not behind it: the summary is younger than the words that are put back, and a summary that calls a
+    follow-up "the first request" must not be read before the real one.
+    """
+    view, strict = draft.view, draft.policy.strict
+    if not view.keys:
+        return 0, "message"
+    first = view.keys[0]
+    goals = {pin.key for pin in view.ledger.pins if pin.kind == "goal"}
+    behind = next((end for end in range(1, len(view.keys)) if view.opens_message(end)), 0)
+    if first.kind == "u" and first.hash in goals and behind:
+        return behind, "into_previous" if strict else "message"
+    if view.messages[first.message].role == "user" and strict:
+        return 0, "into_next"
+    return 0, "message"

@@ -1,0 +1,44 @@
+"""One request as the compaction core sees it: messages with their keys, turn numbers and token counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from proxy.pins.model import Ledger
+from proxy.transcript import HumanTurn, Key, Message, Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A transcript aligned with its key chain; token counts are our estimates, not yet calibrated."""
+
+    transcript: Transcript
+    keys: tuple[Key, ...]
+    chain: tuple[bytes, ...]  # chain hash after each key
+    numbers: tuple[int, ...]  # turn number of each key
+    tokens: tuple[int, ...]  # of each message
+    overhead: int  # tokens of tools and frame, which no cut can save
+    ledger: Ledger
+    base: tuple[HumanTurn, ...]  # human words that were cut off earlier and stand in this body no longer
+    humans: tuple[HumanTurn, ...]  # human words in this body, in order
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages in wire order."""
+        return self.transcript.messages
+
+    def place(self, key: int) -> int:
+        """Gives the index of the message that carries key number `key`; behind the last key: the number of messages."""
+        return self.keys[key].message if key < len(self.keys) else len(self.messages)
+
+    def opens_message(self, key: int) -> bool:
+        """Whether a key is the first of its message, so that a cut before it splits no message."""
+        return key in (0, len(self.keys)) or self.keys[key - 1].message < self.keys[key].message
+
+    def anchor(self, end: int) -> str:
+        """Gives the chain hash (hex) of the first `end` keys, "" for none."""
+        return self.chain[end - 1].hex() if end else ""
+
+    def total(self) -> int:
+        """Tokens of the whole body."""
+        return self.overhead + sum(self.tokens)
