@@ -1,0 +1,113 @@
+"""The way to the model: what is sent once, what is sent again, and what is never sent."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import zlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from proxy.errors import UpstreamUnreachable
+from proxy.exchange import Copy
+from proxy.upstream import Upstream
+from tests.fake_model import FakeModel, Reply
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@contextlib.asynccontextmanager
+async def connected(url: str) -> AsyncIterator[Upstream]:
+    upstream = Upstream(url)
+    try:
+        yield upstream
+    finally:
+        await upstream.close()
+
+
+@contextlib.asynccontextmanager
+async def peer(*answers: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
+    """A bare server that gives these answers to successive requests, closing the connection at an empty one."""
+    waiting = list(answers)
+    requests: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                requests.append(await reader.readuntil(b"{}"))
+                answer = waiting.pop(0)
+                writer.write(answer)
+                if not answer:
+                    break
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", requests
+    finally:
+        server.close()
+
+
+async def post(upstream: Upstream) -> bytes:
+    reply = await upstream.send("POST", "/v1/x", [], b"{}")
+    try:
+        return await reply.read()
+    finally:
+        reply.close()
+
+
+async def test_a_pooled_connection_that_was_closed_costs_one_more_attempt():
+    async with peer(OK, b"", OK) as (url, requests), connected(url) as upstream:
+        assert await post(upstream) == b"ok"
+        assert await post(upstream) == b"ok"
+        assert len(requests) == 3
+
+
+async def test_a_new_connection_that_is_closed_without_answer_is_not_tried_again():
+    async with peer(b"", OK) as (url, requests), connected(url) as upstream:
+        with pytest.raises(UpstreamUnreachable):
+            await post(upstream)
+        assert len(requests) == 1
+
+
+async def test_a_second_closed_connection_is_the_end():
+    async with peer(OK, b"", b"", OK) as (url, requests), connected(url) as upstream:
+        assert await post(upstream) == b"ok"
+        with pytest.raises(UpstreamUnreachable):
+            await post(upstream)
+        assert len(requests) == 3
+
+
+async def test_connections_are_used_again():
+    async with FakeModel() as model, connected(model.url) as upstream:
+        for _ in range(3):
+            assert b"ok" in await post(upstream)
+        assert len({seen.header("host") for seen in model.seen}) == 1
+        assert len(upstream._session.connector._conns) == 1  # type: ignore[union-attr]
+
+
+async def test_no_cookie_of_one_answer_is_sent_with_the_next_request():
+    async with FakeModel() as model, connected(model.url) as upstream:
+        model.say(Reply(headers=[("Set-Cookie", "session=1")]))
+        await post(upstream)
+        await post(upstream)
+        assert model.seen[1].header("cookie") is None
+
+
+@pytest.mark.parametrize("window", [15, -15, 31])
+def test_the_copy_is_read_through_gzip_zlib_and_bare_deflate(window):
+    packer = zlib.compressobj(wbits=window)
+    copy = Copy()
+    copy.add(packer.compress(b"words " * 100))
+    copy.add(packer.flush())
+    assert copy.text("gzip" if window == 31 else "deflate") == b"words " * 100
+
+
+def test_a_copy_beyond_its_bound_or_in_an_unknown_coding_is_given_up():
+    copy = Copy(limit=10)
+    copy.add(b"12345")
+    assert copy.text() == b"12345"
+    assert copy.text("br") == b""
+    copy.add(b"678901")
+    assert (copy.dropped, copy.text()) == (True, b"")
