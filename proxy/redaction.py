@@ -36,13 +36,14 @@ class Sealed(NamedTuple):
 
 def find(text: str, known: Iterable[str] = ()) -> list[Secret]:
     """Gives the secret values of a text in order, none overlapping; `known` values count wherever they stand."""
-    found = list(shapes_in(text))
+    found = shapes_in(text)
     again = {secret.value: secret.kind for secret in found if telling(secret.value)}
     for value in known:
-        again.setdefault(value, "known")
+        if value in text:
+            again.setdefault(value, "known")
     for value, kind in again.items():
         found.extend(_occurrences(text, value, kind))
-    return _disjoint(found)
+    return _disjoint(found) if found else found
 
 
 def telling(value: str) -> bool:
@@ -102,10 +103,9 @@ class Sealer:
     def seal_json(self, text: str) -> tuple[str, list[Sealed]]:
         """Seals JSON text so that the result is JSON; a text that can't be masked piecewise is sealed whole."""
         masked, sealed = self.seal(text)
-        if not sealed and masked.count(_MARK) == masked.count(_MARK + ":"):
+        if masked is text or not _TOKEN.search(masked):
             return masked, sealed
         try:
-            msgspec.json.decode(_bytes(masked), type=msgspec.Raw)
             msgspec.json.decode(_bytes(masked))
         except (msgspec.DecodeError, UnicodeDecodeError):
             token = self.token_of(text)

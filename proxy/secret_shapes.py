@@ -1,14 +1,14 @@
 """The shapes of secret values: vendors' key formats, key blocks, credentials in URLs, headers and assignments.
 
-Each shape has an anchor, a literal that is looked for at memory speed; its pattern is tried only where the anchor stands,
-and every repetition in a pattern is bounded, so that no text takes more than linear time.
+Each shape has an anchor, a literal that is looked for at memory speed; its pattern is tried only where the anchor
+stands, and every repetition in a pattern is bounded, so that no text takes more than linear time.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import AnyStr, NamedTuple
 
 
 class Secret(NamedTuple):
@@ -20,35 +20,39 @@ class Secret(NamedTuple):
     value: str
 
 
-# (kind, anchors, pattern). Anchors are case-sensitive and stand where no letter, digit, - or _ goes before.
-_VENDORS = tuple(
-    (kind, anchors, re.compile(pattern))
-    for kind, anchors, pattern in (
-        ("api_key", ("sk-",), r"sk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{12,400}"),
-        ("github_token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{20,255}"),
-        ("github_token", ("github_pat_",), r"github_pat_[A-Za-z0-9_]{20,255}"),
-        ("gitlab_token", ("glpat-",), r"glpat-[A-Za-z0-9_.-]{16,255}"),
-        ("slack_token", ("xox",), r"xox[abeprs]-[A-Za-z0-9-]{10,255}"),
-        ("aws_key", ("AKIA", "ASIA"), r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])"),
-        ("google_key", ("AIza",), r"AIza[A-Za-z0-9_-]{35}"),
-        ("google_token", ("ya29.",), r"ya29\.[A-Za-z0-9_-]{20,2000}"),
-        ("npm_token", ("npm_",), r"npm_[A-Za-z0-9]{30,100}"),
-        ("pypi_token", ("pypi-",), r"pypi-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{16,400}"),
-        ("huggingface_token", ("hf_",), r"hf_[A-Za-z0-9]{20,100}"),
-        ("groq_key", ("gsk_",), r"gsk_[A-Za-z0-9]{20,100}"),
-        ("sendgrid_key", ("SG.",), r"SG\.[A-Za-z0-9_-]{16,100}\.[A-Za-z0-9_-]{16,100}"),
-        ("stripe_key", ("sk_live_", "sk_test_", "rk_live_", "rk_test_"), r"[sr]k_(?:live|test)_[A-Za-z0-9]{10,255}"),
-        ("stripe_secret", ("whsec_",), r"whsec_[A-Za-z0-9+/=]{16,255}"),
-        ("twilio_key", ("SK",), r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
-        ("jwt", ("eyJ",), r"eyJ[A-Za-z0-9_-]{8,4000}+\.eyJ[A-Za-z0-9_-]{8,8000}+\.[A-Za-z0-9_-]{8,2000}"),
-    )
+# (kind, anchors, pattern): an anchor stands where no letter, digit, - or _ goes before.
+_VENDORS = (
+    ("api_key", ("sk-",), r"sk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{12,400}"),
+    ("github_token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{20,255}"),
+    ("github_token", ("github_pat_",), r"github_pat_[A-Za-z0-9_]{20,255}"),
+    ("gitlab_token", ("glpat-",), r"glpat-[A-Za-z0-9_.-]{16,255}"),
+    ("slack_token", ("xox",), r"xox[abeprs]-[A-Za-z0-9-]{10,255}"),
+    ("aws_key", ("AKIA", "ASIA"), r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("google_key", ("AIza",), r"AIza[A-Za-z0-9_-]{35}"),
+    ("google_token", ("ya29.",), r"ya29\.[A-Za-z0-9_-]{20,2000}"),
+    ("npm_token", ("npm_",), r"npm_[A-Za-z0-9]{30,100}"),
+    ("pypi_token", ("pypi-",), r"pypi-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{16,400}"),
+    ("huggingface_token", ("hf_",), r"hf_[A-Za-z0-9]{20,100}"),
+    ("groq_key", ("gsk_",), r"gsk_[A-Za-z0-9]{20,100}"),
+    ("sendgrid_key", ("SG.",), r"SG\.[A-Za-z0-9_-]{16,100}\.[A-Za-z0-9_-]{16,100}"),
+    ("stripe_key", ("sk_live_", "sk_test_", "rk_live_", "rk_test_"), r"[sr]k_(?:live|test)_[A-Za-z0-9]{10,255}"),
+    ("stripe_secret", ("whsec_",), r"whsec_[A-Za-z0-9+/=]{16,255}"),
+    ("twilio_key", ("SK",), r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
+    ("jwt", ("eyJ",), r"eyJ[A-Za-z0-9_-]{8,4000}+\.eyJ[A-Za-z0-9_-]{8,8000}+\.[A-Za-z0-9_-]{8,2000}"),
 )
-_SLACK_HOOK = re.compile(
-    r"hooks\.slack\.com\\?/services\\?/([A-Za-z0-9]{4,20}\\?/[A-Za-z0-9]{4,20}\\?/[A-Za-z0-9]{8,64})"
+_WORD_KEYS = tuple((anchor, kind, re.compile(pattern)) for kind, anchors, pattern in _VENDORS for anchor in anchors)
+_URL = re.compile(r":(?:\\?/){2}[^\s/@:\"'\\<>]{0,64}:([^\s/@\"'\\<>]{1,128})@")
+_HOOK = re.compile(r"hooks\.slack\.com\\?/services\\?/((?:[A-Za-z0-9]{4,20}\\?/){2}[A-Za-z0-9]{8,64})")
+# (anchor, kind, pattern whose first group is the value): these may stand anywhere.
+_INNER = (
+    ("://", "password", _URL),
+    (":\\/\\/", "password", _URL),
+    ("hooks.slack.com", "slack_webhook", _HOOK),
+    (":AA", "telegram_token", re.compile(r"(?<=[0-9]):(AA[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])")),
 )
-_BOT = re.compile(r":(AA[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])")
 _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_BLOCK_LIMIT = 16_000
+_CUT_OFF = re.compile(r"(?:[A-Za-z0-9+/=\n\r]|\\{1,4}[nr](?![a-z]{3})){0,16000}+")
 
 _ESCAPE = r"\\(?!\\{0,8}[nrt\"'`])"  # a backslash that isn't the start of an escaped line break or quote
 
@@ -74,76 +78,74 @@ _ASSIGNED = re.compile(
 )
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_. -]{0,24}\Z")
 _WORDS = (b"passw", b"passphrase", b"passcode", b"pwd", b"secret", b"token", b"key", b"credential")
-_FOREIGN_WORDS = (
-    "senha",
-    "Senha",
-    "contrase",
-    "Contrase",
-    "de passe",
-    "пароль",
-    "Пароль",
-    "密码",
-    "密碼",
-    "パスワード",
-)
+_LATIN_WORDS = ("senha", "Senha", "contrase", "Contrase", "passe", "Passe")
+_OTHER_WORDS = ("пароль", "Пароль", "密码", "密碼", "パスワード")
 _BEARER = re.compile(r"(?P<scheme>bearer)[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/=-]{8,8000})", re.IGNORECASE)
 _AUTHORIZATION = re.compile(
     r"authorization(?:\\{0,3}[\"'])?[ \t]{0,4}[:=][ \t]{0,4}(?:\\{0,3}[\"'])?"
     r"(?P<scheme>(?:basic|token|apikey|digest)[ \t]{1,3})?(?P<value>[A-Za-z0-9._~+/=-]{8,4000})",
     re.IGNORECASE,
 )
-_URL = re.compile(r":(?:\\?/){2}[^\s/@:\"'\\<>]{0,64}:([^\s/@\"'\\<>]{1,128})@")
+_HEADERS = ((b"bearer", "bearer", _BEARER), (b"authorization", "authorization", _AUTHORIZATION))
 _PLACEHOLDER = re.compile(
     r"(?:[xX*.•#?_-]+|<.*|\$.*|%.*|\{.*|\[.*|null|none|nil|true|false|undefined|required|optional|string|str|int|bytes"
-    r"|bool|any|object|self|changeme|change[_-]me|(?:your|my|the)[ _-].*|example|redacted|hidden|unset|empty|missing|invalid|expired"
+    r"|bool|any|object|self|changeme|change[_-]me|(?:your|my|the)[ _-].*|example|redacted|hidden|unset|empty|missing"
+    r"|invalid|expired"
     r"|(?:new[_ ]?|old[_ ]?)?(?:password|passwort|passwd|secret|token|key|value|api[_-]?key))",
     re.IGNORECASE,
 )
 _CODE = re.compile(r"[A-Za-z_][A-Za-z_]*(?:\.[A-Za-z_]+)+|[A-Za-z_]+_[A-Za-z_]+")
+_LONG_RUN = 200  # a run of characters that was refused whole isn't looked at again from each place in it
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
 _KEY_NAMES = re.compile(
-    r"(?:api|access|secret|private|auth|encryption|signing|master|service|client|shared|session|account|license|deploy)[_. -]?\Z",
+    r"(?:api|access|secret|private|auth|encryption|signing|master|service|client|shared|session|account|license|deploy)"
+    r"[_. -]?\Z",
     re.IGNORECASE,
 )
 
 
-def shapes_in(text: str) -> Iterator[Secret]:
+def shapes_in(text: str) -> list[Secret]:
     """Gives every value with the shape of a secret, in no order; they may overlap."""
-    yield from _vendor_keys(text)
-    yield from _key_blocks(text)
-    yield from _anchored(text, "hooks.slack.com", "slack_webhook", _SLACK_HOOK)
-    yield from (s for s in _anchored(text, ":AA", "telegram_token", _BOT) if text[: s.start - 1][-1:].isdigit())
-    for anchor in ("://", ":\\/\\/"):
-        yield from (s for s in _anchored(text, anchor, "password", _URL) if not _PLACEHOLDER.fullmatch(s.value))
+    found: list[Secret] = []
+    for anchor, kind, pattern in _WORD_KEYS:
+        if anchor in text:
+            found += _word_keys(text, anchor, kind, pattern)
+    for anchor, kind, pattern in _INNER:
+        if anchor in text:
+            found += _inner(text, anchor, kind, pattern)
+    if "-----BEGIN " in text:
+        found += _key_blocks(text)
     probe = text.encode("ascii", "replace").lower()  # the same positions, one byte a character
-    yield from _headers(text, probe)
-    yield from _assignments(text, probe)
+    for word, kind, pattern in _HEADERS:
+        if word in probe:
+            found += _headers(text, probe, word, kind, pattern)
+    found += _assignments(text, _word_places(text, probe))
+    return found
 
 
-def _places(text: str, anchor: str) -> Iterator[int]:
+def _word_places(text: str, probe: bytes) -> list[int]:
+    places = [at for word in _WORDS if word in probe for at in _places(probe, word)]
+    places += [at for word in _foreign_words(text) if word in text for at in _places(text, word)]
+    return places
+
+
+def _foreign_words(text: str) -> tuple[str, ...]:
+    return _LATIN_WORDS if text.isascii() else _LATIN_WORDS + _OTHER_WORDS
+
+
+def _places(text: AnyStr, anchor: AnyStr) -> Iterator[int]:
     at = text.find(anchor)
     while at >= 0:
         yield at
         at = text.find(anchor, at + 1)
 
 
-def _byte_places(probe: bytes, anchor: bytes) -> Iterator[int]:
-    at = probe.find(anchor)
-    while at >= 0:
-        yield at
-        at = probe.find(anchor, at + 1)
-
-
-def _vendor_keys(text: str) -> Iterator[Secret]:
-    for kind, anchors, pattern in _VENDORS:
-        for anchor in anchors:
-            if anchor not in text:
-                continue
-            for at in _places(text, anchor):
-                match = pattern.match(text, at) if _begins(text, at) else None
-                if match:
-                    yield Secret(at, match.end(), kind, match[0])
+def _word_keys(text: str, anchor: str, kind: str, pattern: re.Pattern[str]) -> Iterator[Secret]:
+    for at in _places(text, anchor):
+        match = pattern.match(text, at) if _begins(text, at) else None
+        if match:
+            yield Secret(at, match.end(), kind, match[0])
 
 
 def _begins(text: str, at: int) -> bool:
@@ -156,10 +158,10 @@ def _begins(text: str, at: int) -> bool:
     return before in "nrtbf" and at > 1 and text[at - 2] == "\\"
 
 
-def _anchored(text: str, anchor: str, kind: str, pattern: re.Pattern[str]) -> Iterator[Secret]:
+def _inner(text: str, anchor: str, kind: str, pattern: re.Pattern[str]) -> Iterator[Secret]:
     for at in _places(text, anchor):
         match = pattern.match(text, at)
-        if match:
+        if match and not _PLACEHOLDER.fullmatch(match[1]):
             yield Secret(match.start(1), match.end(1), kind, match[1])
 
 
@@ -172,29 +174,21 @@ def _key_blocks(text: str) -> Iterator[Secret]:
         start = match.end()
         end = text.find("-----END", start, start + _KEY_BLOCK_LIMIT)
         if end < 0:  # cut off: what looks like base64 lines is still the key
-            end = start + len(_CUT_OFF.match(text, start)[0])  # type: ignore[index]  # matches the empty text too
+            rest = _CUT_OFF.match(text, start)
+            end = rest.end() if rest else start
         if end > start:
             yield Secret(start, end, "private_key", text[start:end])
         done = end
 
 
-_CUT_OFF = re.compile(r"(?:[A-Za-z0-9+/=\n\r]|\\{1,4}[nr](?![a-z]{3})){0,16000}+")
+def _headers(text: str, probe: bytes, word: bytes, kind: str, pattern: re.Pattern[str]) -> Iterator[Secret]:
+    for at in _places(probe, word):
+        match = pattern.match(text, at)
+        if match and (_random(match["value"]) or (match["scheme"] and _mixed(match["value"]))):
+            yield Secret(match.start("value"), match.end("value"), kind, match["value"])
 
 
-def _headers(text: str, probe: bytes) -> Iterator[Secret]:
-    for anchor, kind, pattern in ((b"bearer", "bearer", _BEARER), (b"authorization", "authorization", _AUTHORIZATION)):
-        for at in _byte_places(probe, anchor):
-            match = pattern.match(text, at)
-            if match and (_random(match["value"]) or (match["scheme"] and _mixed(match["value"]))):
-                yield Secret(match.start("value"), match.end("value"), kind, match["value"])
-
-
-def _assignments(text: str, probe: bytes) -> Iterator[Secret]:
-    places = [at for word in _WORDS for at in _byte_places(probe, word)]
-    if not text.isascii():
-        places += [at + (3 if word[0] == "d" else 0) for word in _FOREIGN_WORDS for at in _places(text, word)]
-    elif "de passe" in text or "enha" in text or "ontrase" in text:
-        places += [at + (3 if word[0] == "d" else 0) for word in _FOREIGN_WORDS[:5] for at in _places(text, word)]
+def _assignments(text: str, places: list[int]) -> Iterator[Secret]:
     done = 0
     for at in sorted(places):
         match = _ASSIGNED.match(text, at) if at >= done else None
@@ -202,6 +196,8 @@ def _assignments(text: str, probe: bytes) -> Iterator[Secret]:
         if secret:
             done = secret.end
             yield secret
+        elif match and match.end() - at > _LONG_RUN:
+            done = match.end()
 
 
 def _assigned(text: str, match: re.Match[str]) -> Secret | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -30,7 +30,7 @@ class Reads:
         scope = scope_of(tenant, namespace)
         found: dict[str, None] = {}
         for part in _chunks(hashes):
-            sql = f"SELECT DISTINCT branch FROM hints WHERE scope = ? AND hash IN ({_marks(part)})"
+            sql = f"SELECT DISTINCT branch FROM hints WHERE scope = ? AND hash IN ({_marks(part)})"  # noqa: S608 — only ?s
             found.update((branch, None) for (branch,) in self._db.execute(sql, (scope, *part)))
         loaded = (self.load_branch(tenant, branch) for branch in sorted(found))
         return [branch for branch in loaded if branch]
@@ -50,7 +50,8 @@ class Reads:
     def path(self, branch: str, length: int, until: str = "~") -> tuple[str, ...]:
         """Gives the digests of a branch's messages as they stood with the receipt `until`; by default the newest."""
         rows = self._db.execute(
-            "SELECT pos, max(since), digest FROM paths WHERE branch = ? AND pos < ? AND since <= ? GROUP BY pos ORDER BY pos",
+            "SELECT pos, max(since), digest FROM paths WHERE branch = ? AND pos < ? AND since <= ?"
+            " GROUP BY pos ORDER BY pos",
             (branch, length, until),
         )
         return tuple(digest for _, _, digest in rows)
@@ -114,9 +115,9 @@ class Reads:
         )
         return tuple(msgspec.json.decode(self.unsealed(tenant, text), type=EmissionRecord) for (text,) in rows)
 
-    def _of_messages(self, tenant: str, column: str, digests: Iterable[str]) -> Iterable[tuple[str, str | int]]:
+    def _of_messages(self, tenant: str, column: str, digests: Iterable[str]) -> Iterable[tuple[str, Any]]:
         for part in _chunks(list(digests)):
-            sql = f"SELECT digest, {column} FROM messages WHERE tenant = ? AND digest IN ({_marks(part)})"
+            sql = f"SELECT digest, {column} FROM messages WHERE tenant = ? AND digest IN ({_marks(part)})"  # noqa: S608
             yield from self._db.execute(sql, (tenant, *part))
 
 

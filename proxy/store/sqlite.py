@@ -92,7 +92,7 @@ class Store(Reads):
                 continue
             self._commit(batches)
             batches = []
-            _settle(future, lambda job=what: job(self._writing))
+            _settle(future, what, self._writing)
         self._commit(batches)
 
     def _commit(self, batches: list[tuple[Batch, Future[None]]]) -> None:
@@ -150,9 +150,9 @@ class Store(Reads):
             self._list([(seq, project, event_line(seq, at, what, record)) for seq, project, at, what, record in rows])
 
 
-def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
+def _settle(future: Future[Any], job: Job, db: sqlite3.Connection) -> None:
     try:
-        future.set_result(work())
+        future.set_result(job(db))
     except (sqlite3.Error, OSError, StoreError) as error:
         _fail(future, error)
 

@@ -16,6 +16,7 @@ from proxy.store.ids import new_ulid
 from proxy.store.rows import Batch, Learnt, SessionRow, now
 from proxy.transcript import Message
 
+_NAMES = 1000  # kept in memory
 _encode = msgspec.json.Encoder().encode
 
 
@@ -30,6 +31,7 @@ class Writer:
     def __init__(self, db: sqlite3.Connection, seal: Sealer) -> None:
         self._db = db
         self._seal = seal
+        self._names: dict[tuple[str, str], str] = {}
 
     def write(self, batch: Batch) -> list[tuple[int, str, str]]:
         """Writes one batch. Gives the fact events that it made: number, project, JSON line."""
@@ -67,12 +69,20 @@ class Writer:
         self._keep(tenant, secrets)
         return masked
 
+    def _name(self, tenant: str, text: str) -> str:
+        """Seals a name that comes again with each request."""
+        if (tenant, text) not in self._names:
+            if len(self._names) >= _NAMES:
+                self._names.clear()
+            self._names[tenant, text] = self.plain(tenant, text)
+        return self._names[tenant, text]
+
     def _keep(self, tenant: str, secrets: Iterable[Sealed]) -> None:
         for secret in secrets:
             self._db.execute("INSERT OR IGNORE INTO secrets VALUES (?, ?, ?, ?)", (tenant, *secret))
 
     def _session(self, batch: Batch, row: SessionRow, at: str) -> None:
-        project, model = self.plain(batch.tenant, row.project), self.plain(batch.tenant, row.model)
+        project, model = self._name(batch.tenant, row.project), self._name(batch.tenant, row.model)
         self._db.execute(
             "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8) ON CONFLICT (id) DO UPDATE SET"
             " updated_at = excluded.updated_at, requests = requests + excluded.requests,"
@@ -166,9 +176,18 @@ class Writer:
             self._db.executemany(
                 "INSERT INTO tool_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [
-                    (receipt.id, receipt.session, receipt.branch, call.id, call.name, call.arguments)
-                    + (self.plain(tenant, call.outcome), call.origin)
+                    (
+                        receipt.id,
+                        receipt.session,
+                        receipt.branch,
+                        call.id,
+                        call.name,
+                        call.arguments,
+                        outcome,
+                        call.origin,
+                    )
                     for call in receipt.calls
+                    for outcome in (self.plain(tenant, call.outcome),)
                 ],
             )
 

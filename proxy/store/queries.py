@@ -1,0 +1,172 @@
+"""What people ask of the store, as plain dicts: for the JSON doors and for the command line. Texts stay masked."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from proxy.compaction.receipt import Receipt
+from proxy.errors import BadRequest, NotFound
+from proxy.store.rows import Action, now
+
+Row = dict[str, Any]
+Query = Mapping[str, str]
+
+_NO_QUERY: Query = {}
+# records leave out what has its default; readers get every field
+_EMPTY_RECEIPT: Row = {
+    name: msgspec.to_builtins(value) for name, value in msgspec.structs.asdict(Receipt("", "")).items()
+}
+_TABLES = {
+    "sessions": "id",
+    "receipts": "id",
+    "facts": "id",
+    "insertions": "id",
+    "branches": "id",
+    "messages": "digest",
+}
+_NEWEST = {
+    "sessions": "updated_at",
+    "branches": "updated_at",
+    "messages": "at",
+    "facts": "id",
+    "receipts": "seq",
+    "insertions": "seq",
+}
+
+
+def resolve(db: sqlite3.Connection, table: str, prefix: str) -> str:
+    """Gives the one id that begins with `prefix`, or for `last` the newest. Raises NotFound, or BadRequest for several."""
+    column = _TABLES[table]
+    if prefix == "last":
+        row = db.execute(f"SELECT {column} FROM {table} ORDER BY {_NEWEST[table]} DESC, rowid DESC LIMIT 1").fetchone()  # noqa: S608 — names from the tables above
+        if not row:
+            raise NotFound(f"there are no {table} yet")
+        return str(row[0])
+    sql = f"SELECT DISTINCT {column} FROM {table} WHERE substr({column}, 1, length(?1)) = ?1 LIMIT 3"  # noqa: S608
+    found = [row[0] for row in db.execute(sql, (prefix,))]
+    if prefix in found:
+        return prefix
+    if not prefix or not found:
+        raise NotFound(f"no id in {table} begins with {prefix!r}")
+    if len(found) > 1:
+        raise BadRequest(f"{prefix!r} is the beginning of several ids in {table}: {', '.join(found)}")
+    return str(found[0])
+
+
+def facts(db: sqlite3.Connection, query: Query = _NO_QUERY) -> dict[str, list[Row]]:
+    """Gives facts, oldest first; filters: project, session, kind, status, text (full-text search)."""
+    where, values = _filters(query, ("project", "session", "kind", "status"))
+    if query.get("text"):
+        where.append("id IN (SELECT fact FROM facts_text WHERE facts_text MATCH ?)")
+        values.append(" ".join('"' + word.replace('"', '""') + '"' for word in query["text"].split()))
+    rows = db.execute(f"SELECT record FROM facts {_where(where)} ORDER BY id", values)  # noqa: S608
+    return {"facts": [_fact(json.loads(text)) for (text,) in rows]}
+
+
+def fact(db: sqlite3.Connection, prefix: str) -> Row:
+    """Gives one fact with its whole history. Raises NotFound."""
+    found = resolve(db, "facts", prefix)
+    (text,) = db.execute("SELECT record FROM facts WHERE id = ?", (found,)).fetchone()
+    events = db.execute("SELECT seq, at, what, record FROM fact_events WHERE fact = ? ORDER BY seq", (found,))
+    history = [
+        {"event": seq, "at": at, "what": what, "status": json.loads(was)["status"]} for seq, at, what, was in events
+    ]
+    return _fact(json.loads(text)) | {"history": history}
+
+
+def pins(db: sqlite3.Connection, query: Query = _NO_QUERY) -> dict[str, list[Row]]:
+    """Gives pins as they stood with each session's last request; filters: session, kind, status."""
+    found = facts(db, query)["facts"]
+    names = {one["id"]: one["pin"] for one in found}
+    return {
+        "pins": [
+            {name: one[name] for name in ("kind", "status", "scope", "text", "turn", "rule", "session", "fallen")}
+            | {"id": one["pin"], "fact": one["id"], "superseded_by": names.get(one["superseded_by"], "")}
+            for one in found
+        ]
+    }
+
+
+def sessions(db: sqlite3.Connection, query: Query = _NO_QUERY) -> dict[str, list[Row]]:
+    """Gives sessions with their branches, oldest first; filters: project, client."""
+    where, values = _filters(query, ("project", "client", "id"))
+    names = ("id", "client", "model", "project", "created_at", "updated_at", "requests")
+    rows = db.execute(f"SELECT {', '.join(names)} FROM sessions {_where(where)} ORDER BY created_at, rowid", values)  # noqa: S608
+    found: dict[str, Row] = {row[0]: dict(zip(names, row, strict=True)) | {"branches": []} for row in rows}
+    for session, *row in db.execute("SELECT session, id, kind, parent, epoch FROM branches ORDER BY rowid"):
+        if session in found:
+            found[session]["branches"].append(dict(zip(("id", "kind", "parent", "epoch"), row, strict=True)))
+    return {"sessions": list(found.values())}
+
+
+def session(db: sqlite3.Connection, prefix: str) -> Row:
+    """Gives one session with its branches. Raises NotFound."""
+    return sessions(db, {"id": resolve(db, "sessions", prefix)})["sessions"][0]
+
+
+def receipts(db: sqlite3.Connection, query: Query = _NO_QUERY) -> dict[str, list[Row]]:
+    """Gives receipts, newest last; filters: session, branch, and `limit` for the newest only."""
+    where, values = _filters(query, ("session", "branch", "id"))
+    limit = query.get("limit", "-1")
+    if not limit.removeprefix("-").isdigit():
+        raise BadRequest(f"limit: {limit!r} is no number")
+    rows = db.execute(
+        f"SELECT record FROM (SELECT seq, record FROM receipts {_where(where)} ORDER BY seq DESC LIMIT ?) ORDER BY seq",  # noqa: S608
+        (*values, int(limit)),
+    )
+    return {"receipts": [_receipt(json.loads(text)) for (text,) in rows]}
+
+
+def receipt(db: sqlite3.Connection, prefix: str) -> Row:
+    """Gives one receipt. Raises NotFound."""
+    return receipts(db, {"id": resolve(db, "receipts", prefix)})["receipts"][0]
+
+
+def stats(db: sqlite3.Connection, _: Query = _NO_QUERY) -> Row:
+    """Gives how much of everything there is."""
+    tables = (
+        "sessions",
+        "branches",
+        "messages",
+        "insertions",
+        "receipts",
+        "tool_calls",
+        "facts",
+        "pin_edits",
+        "secrets",
+    )
+    counts: Row = {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}  # noqa: S608
+    pages, size = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+    return counts | {"bytes": pages * size}
+
+
+def edit_pin(db: sqlite3.Connection, edit: tuple[str, Action, str, str, str], tenant: str) -> int:
+    """Records what a person changed: (session, action, pin, kind, text sealed already). Gives the edit's number."""
+    added = db.execute(
+        "INSERT INTO pin_edits (tenant, session, action, pin, kind, text, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (tenant, *edit, now()),
+    )
+    return int(added.lastrowid or 0)
+
+
+def _filters(query: Query, names: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    used = [name for name in names if query.get(name)]
+    return [f"{name} = ?" for name in used], [query[name] for name in used]
+
+
+def _where(conditions: list[str]) -> str:
+    return "WHERE " + " AND ".join(conditions) if conditions else ""
+
+
+def _fact(record: Row) -> Row:
+    supersedes = record.pop("supersedes")
+    return record | {"supersedes": supersedes[-1] if supersedes else "", "all_superseded": supersedes}
+
+
+def _receipt(record: Row) -> Row:
+    return _EMPTY_RECEIPT | record

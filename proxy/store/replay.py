@@ -1,0 +1,147 @@
+"""Builds what a receipt says was forwarded once more, and checks it against what it promises."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from proxy.clients import Profiles
+from proxy.compaction.insertion import Insertion
+from proxy.compaction.invariants import PairedCalls
+from proxy.compaction.receipt import Receipt
+from proxy.compaction.rewrite import Writer, apply
+from proxy.compaction.view import View
+from proxy.lineage.keys import KeyReader
+from proxy.pins.model import Ledger
+from proxy.store.reads import Reads
+from proxy.transcript import Message, Transcript, digest_of
+
+_HUMAN_ROLES = ("user", "tool", "function")
+
+
+class Reader(Writer, Protocol):
+    """What replaying needs of a dialect."""
+
+    def message(self, raw: bytes) -> Message:
+        """Reads one message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One request as it came and as it was forwarded."""
+
+    receipt: Receipt
+    client: tuple[Message, ...]
+    forwarded: tuple[Message, ...]
+    insertions: tuple[Insertion, ...]
+    missing: tuple[str, ...] = ()  # digests of messages, ids of insertions that the store doesn't have
+
+
+def body_digest(messages: Sequence[bytes]) -> str:
+    """Gives the digest over forwarded messages that a receipt keeps: of their bytes, joined with commas."""
+    return digest_of(b",".join(messages))
+
+
+class Replay:
+    """Rebuilds forwarded bodies from the store."""
+
+    def __init__(self, reads: Reads, profiles: Profiles, dialects: Mapping[str, Reader]) -> None:
+        self._reads = reads
+        self._profiles = profiles
+        self._dialects = dialects
+        self._keys = KeyReader()
+
+    def rebuild(self, tenant: str, receipt: Receipt) -> Replayed | None:
+        """Gives what the receipt's request was and became, None for requests that keep no path (side calls)."""
+        dialect = self._dialects.get(receipt.dialect)
+        digests = self._reads.path(receipt.branch, receipt.messages, receipt.id)
+        if dialect is None or not digests:
+            return None
+        bodies = self._reads.load_messages(tenant, digests)
+        stored = {one.id: one for one in self._reads.insertions(receipt.branch)}
+        insertions = tuple(stored[name] for name in receipt.insertions if name in stored)
+        missing = [digest for digest in digests if digest not in bodies]
+        missing += [name for name in receipt.insertions if name not in stored]
+        messages = tuple(dialect.message(bodies[digest]) for digest in digests if digest in bodies)
+        pieces = apply(insertions, self._view(receipt, messages), dialect)
+        forwarded = tuple(dialect.message(piece.raw) for piece in pieces)
+        return Replayed(receipt, messages, forwarded, insertions, tuple(missing))
+
+    def _view(self, receipt: Receipt, messages: tuple[Message, ...]) -> View:
+        path = self._keys.path(messages, self._profiles.named(receipt.client))
+        transcript = Transcript(receipt.dialect, receipt.model, messages, (), b"", False, 0, "", b"", b"")  # noqa: FBT003
+        return View(transcript, path.keys, path.chain, (), (), 0, Ledger(), (), ())
+
+
+def faults(replayed: Replayed, pin_texts: Mapping[str, str]) -> Iterator[str]:
+    """Gives what is wrong with one forwarded body."""
+    for name in replayed.missing:
+        yield f"{name} is not in the store any more"
+    if replayed.missing:
+        return
+    receipt = replayed.receipt
+    pairing = PairedCalls()
+    for fault in sorted(pairing.faults(replayed.forwarded) - pairing.faults(replayed.client)):
+        yield f"pairing: {fault}"
+    lost = [pin for pin in receipt.pins if not _stands(pin, pin_texts.get(pin, ""), replayed)]
+    if len(receipt.pins) - len(lost) < receipt.pins_present:
+        yield f"pins: {receipt.pins_present} were said to be present, these are not: {', '.join(lost)}"
+    if receipt.forwarded and receipt.forwarded != body_digest([message.raw for message in replayed.forwarded]):
+        yield "forwarded: the messages that were sent are not those that the store gives back"
+
+
+def _stands(pin: str, text: str, replayed: Replayed) -> bool:
+    if any(pin in one.pins for one in replayed.insertions):
+        return True
+    return bool(text) and any(text in message.text for message in replayed.forwarded if message.role in _HUMAN_ROLES)
+
+
+def prefix_fault(before: Replayed, after: Replayed) -> str:
+    """Gives what is wrong between two requests of a branch: one that only adds must not touch what was sent."""
+    same = before.receipt.insertions == after.receipt.insertions
+    if not same or not _begins(before.client, after.client) or _begins(before.forwarded, after.forwarded):
+        return ""
+    return f"prefix: messages sent with {before.receipt.id} were changed though the client only added to them"
+
+
+def _begins(start: Sequence[Message], whole: Sequence[Message]) -> bool:
+    return [m.digest for m in start] == [m.digest for m in whole[: len(start)]]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that a stored receipt promises and the store doesn't bear out."""
+
+    receipt: str
+    text: str
+
+
+def verify(db: sqlite3.Connection, reads: Reads, replay: Replay, seen: Callable[[], None]) -> Iterator[Problem]:
+    """Checks every receipt again, oldest first, and calls `seen` for each that could be rebuilt."""
+    last: dict[str, Replayed] = {}
+    texts = _pin_texts(db, reads)
+    for tenant, record in db.execute("SELECT tenant, record FROM receipts ORDER BY seq"):
+        receipt = msgspec.json.decode(reads.unsealed(tenant, record), type=Receipt)
+        replayed = replay.rebuild(tenant, receipt)
+        if replayed is None:
+            continue
+        seen()
+        for fault in faults(replayed, texts.get(receipt.session, {})):
+            yield Problem(receipt.id, fault)
+        before = last.get(receipt.branch)
+        fault = prefix_fault(before, replayed) if before and not replayed.missing else ""
+        if fault:
+            yield Problem(receipt.id, fault)
+        last[receipt.branch] = replayed
+
+
+def _pin_texts(db: sqlite3.Connection, reads: Reads) -> dict[str, dict[str, str]]:
+    texts: dict[str, dict[str, str]] = {}
+    for tenant, session, pin, record in db.execute("SELECT tenant, session, pin, record FROM facts"):
+        fact = msgspec.json.decode(reads.unsealed(tenant, record))
+        texts.setdefault(session, {})[pin] = str(fact["text"])
+    return texts
