@@ -56,12 +56,12 @@ def add(ledger: Ledger, turn: HumanTurn, rules: RuleSet, *, client: str = "") ->
     pin = _pin(ledger, turn, verdict, verdict.kind)
     if any(old.active and old.kind == pin.kind and _same(old.text, pin.text) for old in pins):
         return Ledger(pins, ledger.history)
-    if "close" in verdict.labels or (pin.kind == "goal" and goal is not None):
-        pins = succeed_goal(pins, pin, verdict.labels)
-    elif pin.kind == "goal":
-        pins = _link_closed(pins, pin)
     if pin.kind != "goal":
         pins = replace_older(pins, pin, verdict.labels)
+    elif goal is None:
+        pins = _link_closed(pins, pin)
+    else:
+        pins = succeed_goal(pins, pin, verdict.labels)
     return Ledger((*pins, pin), ledger.history)
 
 

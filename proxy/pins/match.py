@@ -15,8 +15,16 @@ from proxy.pins.regexps import Subject
 from proxy.pins.rule import BINDING, Rule
 from proxy.pins.rules import RuleSet
 
+WEAK = 50  # rules below this priority give way to structure
+WHOLE = 94  # history rules from this priority on speak about the whole turn: no other rule is asked
+REMARK = 60  # characters
+
 _CURLY = str.maketrans({"’": "'", "‘": "'", "´": "'", "\u00a0": " ", "\u202f": " "})  # noqa: RUF001
-_ASKS = re.compile(r"[?？؟]|\b(?:which|choose|pick)\b|\n\s*(?:[-*]\s*)?(?:\(?[a-dA-D1-9][.):])\s")
+_ASKS = re.compile(
+    r"[?？؟]|\b(?:which|choose|pick|options?|variants?|alternatives?|opci[oó]n(?:es)?|varianten?|optionen|op[cç][oõ]es)\b"
+    r"|(?:^|[\s(])[aA1][.):]?\s.{1,120}[\s,;(][bB2][.):]?\s|вариант|选择|方案|どれ|どちら|다음 중|اختر",
+    re.IGNORECASE | re.DOTALL,
+)
 _PICK = re.compile(
     r"^\W*(?:option|opci[oó]n|op[cç][aã]o|variante?|nummer|number|вариант|choice|plan|q)?\s*"
     r"(?:[a-h]|\d{1,2}|(?:the )?(?:first|second|third|last|former|latter)(?: one)?|第?[一二三四五123-9][个個号番]?)"
@@ -24,8 +32,7 @@ _PICK = re.compile(
     re.IGNORECASE,
 )
 _FILLER = re.compile(r"^\W*(?:log line|step|line|turn|msg|message|item)?\s*[a-z]?\d{1,5}\b[\s:.-]*(\w)?\1*\W*$", re.IGNORECASE)
-_CONTROL = re.compile(r"^[ \t]*{marker}(pin|unpin)(?::(\w+))?[ \t]+(?=\S)", re.IGNORECASE)
-_OPTIONAL_LABELS = {"goal_change", "undo", "replace"}
+
 
 
 def judge(text: str, *, first: bool, asked: str, rules: RuleSet, via: str = "", client: str = "") -> Verdict:
@@ -39,12 +46,14 @@ def _judge(text: str, first: bool, asks: bool, rules: RuleSet, via: str, client:
     control = _control(text, rules.marker)
     if control:
         return control
-    own = strip_quoted(ends_of(text).translate(_CURLY))
+    bounded = ends_of(text).translate(_CURLY)
+    own = strip_quoted(bounded)
+    pasted = len(own) < len(bounded) // 2
     if not re.search(r"\w", own.replace("“…”", "")):
         return _without_words(text, own, first)
     subject = Subject.of(own)
     role = "tool" if via else "user"
-    found = [rule for rule in rules.rules if rule.applies(subject, role, client)]
+    found = _applying(rules, subject, role, client)
     labels = tuple(dict.fromkeys(rule.label for rule in found))
     winner = next((rule for rule in found if rule.decides), None)
     if first and not _small(winner, own):
@@ -53,10 +62,24 @@ def _judge(text: str, first: bool, asks: bool, rules: RuleSet, via: str, client:
         return Verdict(None, "filler", labels=("step", *labels))
     if _PICK.match(own):
         return _picked(asks)
+    if winner is None or (winner.kind and winner.priority < WEAK):
+        if pasted and len(own) < REMARK:  # a few words above pasted output say that something fails
+            return Verdict(None, "pasted material", labels=("complaint", *labels))
     if winner is None:
         return _remaining(asks, labels)
     deciding = (winner.label, *(label for label in labels if label != winner.label))
     return Verdict(winner.kind, winner.name, winner.scope, deciding)
+
+
+def _applying(rules: RuleSet, subject: Subject, role: str, client: str) -> list[Rule]:
+    """Gives the rules that speak about the text; a go-ahead or greeting and nothing else ends the search."""
+    found: list[Rule] = []
+    for rule in rules.rules:
+        if rule.applies(subject, role, client):
+            found.append(rule)
+            if rule.kind is None and rule.priority >= WHOLE:
+                break
+    return found
 
 
 _cached = lru_cache(maxsize=4096)(_judge)

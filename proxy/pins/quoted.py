@@ -10,6 +10,7 @@ _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z
 _OPEN_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\[\[[^\[\]\n]{0,80}\]\]|\[(?:Image|Pasted text|image)\b[^\[\]\n]{0,60}\]")
 _QUOTE = re.compile(r"\"[^\"\n]{16,}\"|“[^”\n]{16,}”|„[^“”\n]{16,}[“”]|«[^»\n]{16,}»|「[^」\n]{12,}」|`[^`\n]{24,}`")
+_INLINE_ERROR = re.compile(r"(?:\bUncaught )?\b\w*(?:Error|Exception)\b: [ -~]*")
 _LOG_LINE = re.compile(
     r"""^(?:
       \s*>                                                       # mail quote
@@ -18,6 +19,7 @@ _LOG_LINE = re.compile(
     | Traceback\s\(most\srecent | Caused\sby:
     | \[?\d{4}-\d\d-\d\d[T\s]\d\d:\d\d | \[?\d\d:\d\d:\d\d\b      # time stamp
     | (?:[\w.$]+\.)?[A-Z]\w*(?:Error|Exception|Warning)\b(?:\s\[\w+\])?:   # exception
+    | [a-z_]\w*(?:\.\w+)+:\s\S | [\w-]+:\s\[\w+\]\s | Warning:\s | LISTEN\s
     | E\s{3,}\S | (?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|FAILED|TRACE)\b[\s:\[]
     | \[\w[\w:.-]*\]\s\S+ | npm\s(?:ERR!|WARN) | \$\s\S | PS\s[A-Z]:\\[^>\n]*> | [\w.-]+@[\w.-]+:\S*[$\#]\s
     | \s*[{<][^\n]*[}>]\s*$ | \s*<[a-z][\w-]*(?:\s[^>\n]*)?> | [+-]{3}\s[ab]/ | @@\s
@@ -32,12 +34,12 @@ def strip_quoted(text: str) -> str:
     """Gives the writer's own words: what stands in quotations, fences and logs is left out."""
     if _OPEN_FENCE.search(text):
         text = _FENCE.sub("\n", text)
-    text = _PLACEHOLDER.sub(" ", text)
-    if "\n" not in text:
-        return "" if _LOG_LINE.match(text) else _QUOTE.sub("“…”", text).strip()
-    lines = text.split("\n")
+    lines = _PLACEHOLDER.sub(" ", text).split("\n")
     own = [line for index, line in enumerate(lines) if not _LOG_LINE.match(line) and not _indented(lines, index)]
-    return _QUOTE.sub("“…”", "\n".join(own)).strip()
+    rest = "\n".join(own)
+    if "Error" in rest or "Exception" in rest:
+        rest = _INLINE_ERROR.sub("", rest)
+    return _QUOTE.sub("“…”", rest).strip() if len(rest) > 11 else rest.strip()
 
 
 def _indented(lines: list[str], index: int) -> bool:

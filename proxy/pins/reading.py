@@ -12,7 +12,8 @@ from typing import Any, cast
 import yaml
 
 from proxy.pins.model import Kind, Scope
-from proxy.pins.regexps import FLAGS, Matcher, compile_patterns, nested_quantifier
+from proxy.pins.patience import nested_quantifier
+from proxy.pins.regexps import FLAGS, Matcher, Subject, any_matches, compile_patterns
 from proxy.pins.rule import ACTS, BINDING, PASSING, SCOPES, Rule
 
 KEYS = (
@@ -221,24 +222,39 @@ class RuleReader:
         before = len(self.problems)
         for index, pattern in enumerate(patterns):
             self._pattern(document, key if isinstance(value, str) else f"{key}[{index}]", pattern)
-        return compile_patterns(patterns, flags) if len(self.problems) == before else ()
+        if len(self.problems) > before:
+            return ()
+        try:
+            matchers = compile_patterns(patterns, flags)
+        except (re.error, RecursionError, OverflowError):
+            matchers = ()
+        if not matchers or any_matches(matchers, Subject.of("")):
+            for index, pattern in enumerate(patterns):
+                self._blame(document, key if isinstance(value, str) else f"{key}[{index}]", pattern)
+        return matchers
 
     def _pattern(self, document: Document, key: str, pattern: str) -> None:
         if not pattern or len(pattern) > MAX_PATTERN:
             self._problem(document, key, f"a pattern has 1 to {MAX_PATTERN} characters, not {len(pattern)}")
             return
+        nested = nested_quantifier(pattern)
+        if nested:
+            message = f"{nested!r} repeats a repetition, which can take for ever on some texts"
+            self._problem(document, key, message, "drop the inner or the outer quantifier")
+
+    def _blame(self, document: Document, key: str, pattern: str) -> None:
+        """Says what is wrong with a pattern of a set that doesn't compile; patterns are compiled one by one only here."""
         try:
             compiled = re.compile(pattern)
         except re.error as error:
             at = f" at character {error.pos + 1}" if error.pos is not None else ""
             self._problem(document, key, f"{pattern!r} is no regular expression: {error.msg}{at}", _remedy(error.msg))
             return
+        except (RecursionError, OverflowError) as error:
+            self._problem(document, key, f"the pattern is too large: {error}")
+            return
         if compiled.search(""):
             self._problem(document, key, f"{pattern!r} matches even an empty text", "make a part of it required")
-        nested = nested_quantifier(pattern)
-        if nested:
-            message = f"{nested!r} repeats a repetition, which can take for ever on some texts"
-            self._problem(document, key, message, "drop the inner or the outer quantifier")
 
     def _examples(self, document: Document, key: str, value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if value is None:

@@ -12,6 +12,8 @@ from dataclasses import replace
 from proxy.pins.model import Pin, Status
 from proxy.pins.subject import clauses, denied_values, denies, telling_words
 
+_SHARE = {"goal": 0.5}  # the share of a clause's telling words that must come back in the words that replace it
+_ANY_SHARE = 1 / 3
 _TURN = re.compile(r"^(?:t|turn\s*)?(\d{1,6})$", re.IGNORECASE)
 
 
@@ -35,8 +37,7 @@ def succeed_goal(pins: tuple[Pin, ...], new: Pin, labels: tuple[str, ...]) -> tu
     goal = _goal(pins)
     if goal is None:
         return pins
-    successor = new.id if new.kind == "goal" else goal.superseded_by
-    return tuple(replace(pin, status=status, superseded_by=successor) if pin is goal else pin for pin in pins)
+    return tuple(replace(pin, status=status, superseded_by=new.id) if pin is goal else pin for pin in pins)
 
 
 def close_goal(pins: tuple[Pin, ...]) -> tuple[Pin, ...]:
@@ -104,8 +105,10 @@ def _about(pins: tuple[Pin, ...], words: frozenset[str]) -> tuple[Pin, str] | No
     """The pin that shares the most telling words, and its clause that shares the most; the newest of equals."""
     best: tuple[int, Pin, str] | None = None
     for pin in _open(pins):
+        needed = _SHARE.get(pin.kind, _ANY_SHARE)
         for clause in _parts(pin):
-            shared = len(words & telling_words(clause))
-            if shared and (best is None or shared > best[0]):
+            own = telling_words(clause)
+            shared = len(words & own)
+            if shared and shared >= needed * len(own) and (best is None or shared > best[0]):
                 best = (shared, pin, clause if len(clauses(pin.text)) > 1 else "")
     return (best[1], best[2]) if best else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from proxy.pins.model import Kind, Scope
-from proxy.pins.regexps import Matcher, Subject
+from proxy.pins.regexps import Matcher, Subject, any_matches
 
 BINDING = ("goal", "correction", "constraint", "preference", "decision", "commitment", "fact")
 PASSING = ("approval", "question", "complaint", "chatter", "step")  # labels of history
@@ -42,6 +42,4 @@ class Rule:
             return False
         if self.clients and not any(fnmatchcase(client, glob) for glob in self.clients):
             return False
-        if not any(matcher.matches(subject) for matcher in self.matchers):
-            return False
-        return not any(matcher.matches(subject) for matcher in self.exceptions)
+        return any_matches(self.matchers, subject) and not any_matches(self.exceptions, subject)
