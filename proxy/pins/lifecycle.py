@@ -86,7 +86,8 @@ def _passing(ledger: Ledger, pins: tuple[Pin, ...], turn: HumanTurn, verdict: Ve
     if "control" in verdict.labels and verdict.span:
         pins = retract_named(pins, turn.text[slice(*verdict.span)])
     elif "retract" in verdict.labels:
-        last_said = max((old.turn for old in ledger.history), default=-1)
+        # A bare "never mind" means what was said last, but after a question of the assistant's it answers that.
+        last_said = turn.number if "?" in turn.asked else max((old.turn for old in ledger.history), default=-1)
         pins = retract_matching(pins, turn.text, last_said)
     elif "close" in verdict.labels:
         pins = close_goal(pins)

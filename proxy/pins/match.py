@@ -18,6 +18,7 @@ from proxy.pins.rules import RuleSet
 WEAK = 50  # rules below this priority give way to structure
 WHOLE = 94  # history rules from this priority on speak about the whole turn: no other rule is asked
 REMARK = 60  # characters
+BRIEF = 4  # words
 
 _CURLY = str.maketrans({"’": "'", "‘": "'", "´": "'", "\u00a0": " ", "\u202f": " "})  # noqa: RUF001
 _ASKS = re.compile(
@@ -66,7 +67,7 @@ def _judge(text: str, first: bool, asks: bool, rules: RuleSet, via: str, client:
         if pasted and len(own) < REMARK:  # a few words above pasted output say that something fails
             return Verdict(None, "pasted material", labels=("complaint", *labels))
     if winner is None:
-        return _remaining(asks, labels)
+        return _remaining(own, asks, labels)
     deciding = (winner.label, *(label for label in labels if label != winner.label))
     return Verdict(winner.kind, winner.name, winner.scope, deciding)
 
@@ -108,7 +109,10 @@ def _picked(asks: bool) -> Verdict:
     return Verdict(None, "menu", labels=("approval",))
 
 
-def _remaining(asks: bool, labels: tuple[str, ...]) -> Verdict:
+def _remaining(own: str, asks: bool, labels: tuple[str, ...]) -> Verdict:
+    act = next((label for label in labels if label in ("retract", "close")), "")
+    if act and len(own.split()) <= BRIEF:  # "forget it", "that is done": an act and no words to keep
+        return Verdict(None, act, labels=(act, *(label for label in labels if label != act)))
     kind: Kind = "decision" if asks else "constraint"
     return Verdict(kind, "nothing says otherwise", labels=(kind, *labels))
 

@@ -30,7 +30,7 @@ _COMMON = frozenset(
     use used using please just only also too from into onto about after before when where what which who why how all any
     some each every one two more most less same other again now still new old make made want need put keep let lets get
     add added take back out off over set work works done doing does did yes okay sure it's its i'm i'll don't dont doesn't
-    instead actually sorry wait stop never always file files thing things task code line lines text way day days time
+    instead actually sorry wait stop ref see note nor via etc per never always file files thing things task code line lines text way day days time
     und oder der die das den dem ein eine einen mit für von auf aus bei nach noch doch aber nur auch nicht kein keine bitte
     soll sollen muss ist sind war wird werden ich wir sie man alle alles jetzt immer mehr les des une pour avec dans sur pas
     plus que qui est sont sera tout tous aussi mais faut los las una para con por que del como pero más solo sin esta está
