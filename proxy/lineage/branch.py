@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from proxy.lineage.keys import Path, normal
-from proxy.lineage.records import BranchRecord, BranchState, Mark
+from proxy.lineage.records import AnswerKey, BranchRecord, BranchState, Mark
 from proxy.transcript import HumanTurn, Key, Message
 
 _LEAST_LINE = 20  # a system line up to this says nothing about the family
@@ -66,6 +66,8 @@ class Branch:
     path: Path | None = None  # of the newest request
     humans: tuple[HumanTurn, ...] = ()  # of the newest request
     numbers: tuple[int, ...] = ()  # turn number of each key in `keys`
+    highest: int = 0  # highest turn number given
+    spoken: tuple[Key, ...] = ()  # keys of the newest request, summaries named as such
     requested: int = 0
     answered: bool = False
     pending: bool = False
@@ -74,6 +76,7 @@ class Branch:
     strong: set[str] = field(default_factory=set)
     prompts: set[bytes] = field(default_factory=set)
     same: dict[bytes, bytes] = field(default_factory=dict)
+    answer: tuple[AnswerKey, ...] = ()
     nodes: set[bytes] = field(default_factory=set)
     proof: Proof = field(default_factory=Proof)
     used: int = 0  # tick of the last use
@@ -113,8 +116,8 @@ class Branch:
         return union(self.base, [turn for turn in self.humans if turn.key in here])
 
     def state(self) -> BranchState:
-        """Gives what a store keeps of where it stands; the answer's keys are added by `Engine.answer`."""
-        return BranchState(self.id, self.requested, self.answered, self.pending)
+        """Gives what a store keeps of where it stands."""
+        return BranchState(self.id, self.requested, self.answered, self.pending, self.answer)
 
     def marks(self) -> tuple[Mark, ...]:
         """Gives all that it must remember: written in whole when a branch begins with its parent's knowledge."""

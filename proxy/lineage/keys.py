@@ -64,8 +64,10 @@ class Path:
     chain: tuple[bytes, ...]  # chain[i] proves keys[: i + 1]
     strong: tuple[int, ...]  # strong call ids in keys[: i + 1]
     results: tuple[tuple[bytes, bytes], ...]  # key hash of a call, fingerprint of its result
-    grew: bytes = b""  # chain node of the earlier request whose messages all stand at the head of this one
-    held: int = 0  # keys of that earlier request
+
+    def grew_from(self, earlier: Path) -> bool:
+        """Whether all messages of the earlier path stand, byte for byte, at the head of this one."""
+        return self is earlier or self.digests[: len(earlier.digests)] == earlier.digests
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class Request:
     product: str = ""  # name of the client product, "" when hidden
     side: str = ""  # "", title, summary, flat, other
     retry: bool = False  # the client says that it sends this again
+    same: tuple[tuple[bytes, bytes], ...] = ()  # own hash and first hash of turns that were first sent in other words
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -223,8 +226,6 @@ class KeyReader:
             known.chain + tuple(chain),
             known.strong + tuple(strong),
             known.results + tuple(results),
-            known.chain[-1] if known.chain else b"",
-            len(known.keys),
         )
 
     def _read(self, messages: Sequence[Message], place: int, profile: Reader) -> _Read:

@@ -1,0 +1,316 @@
+"""Which session and branch a request belongs to, and which human words it stands on that are cut off by now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from proxy.lineage.answers import Answers
+from proxy.lineage.branch import Branch, System
+from proxy.lineage.emissions import lines_of
+from proxy.lineage.flat import flat_branches, flat_parts
+from proxy.lineage.forest import Forest
+from proxy.lineage.index import client_hash, pair_hash, strong_hash
+from proxy.lineage.keys import CallLike, KeyReader, Reader, Request, hashed, text_of
+from proxy.lineage.link import Link
+from proxy.lineage.records import Changes, StoredBranch
+from proxy.lineage.search import Found, Search, exact, one
+from proxy.lineage.words import as_first_said
+from proxy.transcript import ClientId, Message
+
+_SYSTEMS_KEPT = 512
+LEAST_PROMPT = 24  # characters of a call's argument that can be a sub-agent's task
+
+
+class Engine:
+    """Links requests of one tenant and namespace; does no I/O, and decides the same after a restore."""
+
+    def __init__(self, new_id: Callable[[], str], reader: KeyReader | None = None, *, keep: int = 2000) -> None:
+        self._reader = reader or KeyReader()
+        self._forest = Forest(new_id, keep=keep)
+        self._answers = Answers(self._forest, new_id)
+        self._systems: dict[str, System] = {}
+
+    # --- what the pipeline asks --------------------------------------------------------------------------------------
+
+    def identify(self, request: Request) -> Link:
+        """Links a request; `Link.changes` is what a store must write."""
+        self._forest.tick()
+        system = self._system(request.transcript.system_text)
+        request = as_first_said(request, self._forest)
+        again = self._again(request)
+        if again is not None:
+            return self._forest.same(again, request)
+        if request.client is not None:
+            return self._by_client(request, system, request.client)
+        search = self._search(request, system, self._everywhere(request))
+        link = self._by_content(request, system, search)
+        return link or self._forest.begin(request, system, "new", "nothing known")
+
+    def answer(self, link: Link, text: str, calls: Sequence[CallLike], complete: bool) -> Changes:  # noqa: FBT001
+        """Takes the model's answer to a linked request; only a complete one is evidence."""
+        return self._answers.take(link, text, calls, complete=complete)
+
+    def knows(self, branch_id: str) -> bool:
+        """Whether the branch is in memory."""
+        return branch_id in self._forest.branches
+
+    def restore(self, stored: StoredBranch, messages: Sequence[Message], profile: Reader) -> None:
+        """Takes a branch from a store, with the messages of its newest request."""
+        if not self.knows(stored.record.id):
+            system = [message.text for message in _leading(messages)]
+            self._forest.replant(
+                stored, self._reader.path(messages, profile), messages, self._system("\n".join(system))
+            )
+
+    def lookups(self, request: Request) -> tuple[bytes, ...]:
+        """Gives the hashes under which a store may know branches that matter here; none when memory suffices."""
+        if self._at_hand(request):
+            return ()
+        found = dict.fromkeys(reversed(request.chain))
+        keys = request.keys
+        found.update(dict.fromkeys(strong_hash(key.strong) for key in reversed(keys) if key.strong))
+        found.update(dict.fromkeys(pair_hash(first, second) for first, second in zip(keys, keys[1:], strict=False)))
+        if keys:
+            found[keys[-1].hash] = None
+        for key in keys:
+            text = "" if key.kind == "c" else text_of(request.transcript.messages[key.message], key)
+            found.update(dict.fromkeys(line for line, _ in lines_of(text)))
+            if key.kind == "o":
+                found[hashed("o", text)] = None
+        if request.client is not None:
+            ids = (request.client.id, request.client.parent)
+            found.update(dict.fromkeys(client_hash(name) for name in ids if name))
+        return tuple(found)
+
+    # --- where to look -----------------------------------------------------------------------------------------------
+
+    def _system(self, text: str) -> System:
+        system = self._systems.get(text)
+        if system is None:
+            if len(self._systems) >= _SYSTEMS_KEPT:
+                self._systems.clear()
+            system = self._systems[text] = System.of(text)
+        return system
+
+    def _search(self, request: Request, system: System, fits: Callable[[Branch], bool]) -> Search:
+        forest = self._forest
+        return Search(forest.index, forest.emissions, request, system, fits, forest.branches.get)
+
+    @staticmethod
+    def _everywhere(request: Request) -> Callable[[Branch], bool]:
+        dialect, product = request.transcript.dialect, request.product
+
+        def fits(branch: Branch) -> bool:
+            record = branch.record
+            return (
+                branch.alive
+                and record.dialect == dialect
+                and (not product or not record.product or record.product == product)
+            )
+
+        return fits
+
+    def _inside(self, client: ClientId) -> Callable[[Branch], bool] | None:
+        """Gives what belongs to a known client session, None when the id is new."""
+        scope = self._forest.clients.get(client_hash(client.id))
+        if scope is None:
+            return None
+
+        def fits(branch: Branch) -> bool:
+            if branch.session is not scope.session or branch.record.agent != client.agent:
+                return False
+            return (
+                branch.record.client == client.id
+                if scope.sub
+                else not branch.sub or bool(client.agent) or branch.record.client == client.id
+            )
+
+        return fits
+
+    def _at_hand(self, request: Request) -> bool:
+        if request.client is not None and client_hash(request.client.id) not in self._forest.clients:
+            return False
+        for place in range(len(request.chain), max(0, len(request.chain) - 64), -1):
+            for branch in self._forest.index.chain.get(request.chain[place - 1]):
+                if branch.path is not None and branch.requested <= place and request.path.grew_from(branch.path):
+                    return True
+        return False
+
+    def _again(self, request: Request) -> Branch | None:
+        """Gives the branch whose newest request had these very bytes: a retry, not a new turn."""
+        if not request.chain or request.side:
+            return None
+        spoken = max((place for place, key in enumerate(request.keys, 1) if key.kind in "ac"), default=0)
+        fits = self._inside(request.client) if request.client is not None else self._everywhere(request)
+        if fits is None or not (spoken or request.client is not None or request.retry):
+            return None  # an opening that is the same is a conversation of its own
+        same = [
+            branch
+            for branch in self._forest.index.chain.get(request.chain[-1])
+            if fits(branch) and _equal(branch, request)
+        ]
+        if not same or request.client is not None or request.retry:
+            return same[-1] if same else None
+        waiting = self._forest.index.chain.get(request.chain[spoken - 1])
+        ready = any(b not in same and fits(b) and b.answered and len(b.keys) == spoken for b in waiting)
+        return None if ready else same[-1]
+
+    # --- content -----------------------------------------------------------------------------------------------------
+
+    def _by_content(self, request: Request, system: System, search: Search) -> Link | None:
+        """Links by proven content, then by what only a label hangs on; None when nothing speaks."""
+        if request.side == "flat":
+            return self._flat(request, search)
+        link = self._by_proof(request, system, search)
+        if link is not None:
+            return link
+        if request.side:
+            return self._forest.unattached(request)
+        task = self._task(request, system, search)
+        if task is not None:
+            return task
+        waiting = self._unanswered(request, search) or self._whole_path(request, search)
+        return self._forest.attach(waiting, search) if waiting is not None else None
+
+    def _by_proof(self, request: Request, system: System, search: Search) -> Link | None:
+        if request.side in ("title", "other"):
+            return self._forest.unattached(request)
+        found = search.run()
+        if found is None:
+            return None
+        if found.derived:
+            link = self._forest.begin(request, system, "derived", "a summary that was used before stands in it")
+            return replace(link, candidates=_sessions(found.branches))
+        found.branches = search.narrowed(found.branches)
+        if one(found.branches):
+            return self._forest.attach(found, search)
+        return self._forest.tie(found, search)
+
+    def _flat(self, request: Request, search: Search) -> Link:
+        last = request.transcript.messages[-1]
+        text = next((part.text for part in last.parts if "<conversation>" in part.text), "")
+        keeps_tail = "<prior-summary>" not in text and "Create a new anchored summary" not in text
+        branches = flat_branches(search, flat_parts(text), keeps_tail=keeps_tail)
+        if branches and one(branches):
+            found = Found([search.newest(branches)], 0, "chain", "flattened transcript")
+            return self._forest.attach(found, search)
+        return self._forest.unattached(request, branches, "flattened transcript")
+
+    def _task(self, request: Request, system: System, search: Search) -> Link | None:
+        """A sub-agent: its first words are an argument of a call that we answered with."""
+        keys = request.keys
+        if not keys or any(key.kind in "aco" for key in keys) or keys[-1].length < LEAST_PROMPT:
+            return None
+        holders = [b for b in self._forest.index.prompts.get(keys[-1].hash) if search.fits(b)]
+        tools = set(request.transcript.tools)
+        holders = [b for b in holders if not b.system.akin(system) or set(b.record.tools) != tools]
+        if not holders:
+            return None
+        if one(holders):
+            return self._forest.begin(request, system, "subagent", "words are a call's argument", parent=holders[-1])
+        link = self._forest.begin(request, system, "subagent", "words are arguments of several calls")
+        return replace(link, candidates=_sessions(holders))
+
+    @staticmethod
+    def _unanswered(request: Request, search: Search) -> Found | None:
+        place, holders = search.deepest
+        if not 0 < place < len(request.keys) or request.keys[place].kind != "u":
+            return None
+        waiting = [branch for branch in holders if len(branch.keys) == place and not branch.answered]
+        return Found(waiting, place, "chain", "unanswered opening") if len(waiting) == 1 else None
+
+    @staticmethod
+    def _whole_path(request: Request, search: Search) -> Found | None:
+        for place in range(search.deepest[0], 0, -1):
+            if place == len(request.keys) or not any(key.kind in "ac" for key in request.keys[:place]):
+                continue
+            whole = [branch for branch in search.holders(place) if branch.requested <= place and not branch.base]
+            whole = exact(whole, search.system)
+            if whole:
+                return Found(whole, place, "chain", "whole path") if len(whole) == 1 else None
+        return None
+
+    # --- client ids --------------------------------------------------------------------------------------------------
+
+    def _by_client(self, request: Request, system: System, client: ClientId) -> Link:
+        fits = self._inside(client)
+        if fits is None:
+            link = self._first_of_id(request, system, client)
+        else:
+            link = self._of_known_id(request, system, client, self._search(request, system, fits))
+        return self._forest.claim(link, client)
+
+    def _first_of_id(self, request: Request, system: System, client: ClientId) -> Link:
+        parent = self._forest.clients.get(client_hash(client.parent)) if client.parent else None
+        if parent is not None and not request.side:
+            main = parent.session.branches[0]
+            return self._forest.begin(request, system, "subagent", "names its parent", parent=main)
+        search = self._search(request, system, self._everywhere(request))
+        # A new id joins an old conversation by proof alone.
+        proven = self._flat(request, search) if request.side == "flat" else self._by_proof(request, system, search)
+        if proven is not None:
+            return proven
+        if request.side:
+            return self._forest.unattached(request)
+        return self._forest.begin(request, system, "new", "new session id")
+
+    def _of_known_id(self, request: Request, system: System, client: ClientId, search: Search) -> Link:
+        if request.side in ("title", "other"):
+            return self._forest.unattached(request)
+        within = self._forest.within(client, search.fits)
+        if not within:
+            main = self._forest.clients[client_hash(client.id)].session.branches[0]
+            return self._forest.begin(request, system, "subagent", "another agent id", parent=main)
+        if request.side == "flat":
+            link = self._flat(request, search)
+            if link.branch is not None:
+                return link
+        found = (search.run() if request.side != "flat" else None) or self._walked(search)
+        if found is not None:
+            return self._forest.attach(found, search)
+        return self._without_path(request, system, search, within)
+
+    @staticmethod
+    def _walked(search: Search) -> Found | None:
+        """Inside a session a whole known path, or a known one with an answer in it, needs no proof."""
+        place, holders = search.deepest
+        if not place:
+            return None
+        whole = [branch for branch in holders if branch.requested <= place]
+        if whole:
+            return Found(whole, place, "chain", f"whole path {place}/{len(search.request.keys)}")
+        akin = exact(holders, search.system)
+        if akin and any(key.kind in "ac" for key in search.request.keys[:place]):
+            return Found(akin, place, "chain", f"prefix {place}/{len(search.request.keys)}")
+        return None
+
+    def _without_path(self, request: Request, system: System, search: Search, within: list[Branch]) -> Link:
+        akin = exact(within, system)
+        if request.side:
+            found = Found([max(akin or within, key=lambda b: b.used)], 0, "chain", "newest branch")
+            return self._forest.attach(found, search)
+        if akin:
+            found = Found([max(akin, key=lambda b: b.used)], 0, "chain", "newest branch of its prompt")
+            return self._forest.attach(found, search)
+        task = self._task(request, system, search)
+        if task is not None:
+            return task
+        return self._forest.begin(request, system, "new", "another prompt", session=within[0].session)
+
+
+def _leading(messages: Sequence[Message]) -> list[Message]:
+    found = []
+    for message in messages:
+        if message.role not in ("system", "developer"):
+            break
+        found.append(message)
+    return found
+
+
+def _equal(branch: Branch, request: Request) -> bool:
+    return branch.path is not None and branch.path.digests == request.path.digests
+
+
+def _sessions(branches: Sequence[Branch]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(branch.session.id for branch in branches))

@@ -1,0 +1,68 @@
+"""Transcripts that a client wrote into one user text, to have them summarised."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from proxy.lineage.branch import Branch
+from proxy.lineage.keys import fingerprint, text_key
+from proxy.lineage.search import Search, one, results_of
+
+_LABEL = re.compile(r"^\[(User|Assistant|Assistant tool calls?|Tool result|Assistant thinking)\]: ?", re.MULTILINE)
+_CALL = b"call"
+_QUOTES = re.compile(r'^"(.*)"$', re.DOTALL)
+
+
+def flat_parts(text: str) -> list[tuple[str, str]]:
+    """Gives label and text of each entry of a flattened transcript."""
+    start = text.find("<conversation>")
+    end = text.rfind("</conversation>")
+    inner = text[start + len("<conversation>") : end if end > start else len(text)]
+    pieces = _LABEL.split(inner)
+    return list(zip(pieces[1::2], pieces[2::2], strict=False))
+
+
+def flat_branches(search: Search, parts: Sequence[tuple[str, str]], *, keeps_tail: bool) -> list[Branch]:
+    """Gives the branches whose path this flattened transcript tells, in whole or in part."""
+    told = _told(parts)
+    known = {branch for key in told if key != _CALL for branch in search.index.texts.get(key) if search.fits(branch)}
+    candidates = sorted(known | set(search.by_summary()), key=lambda branch: branch.used)
+    covering = [branch for branch in candidates if told and _covers(_path(branch), told)]
+    branches = covering or search.by_summary()
+    if branches and not one(branches):
+        branches = _agreeing(branches, parts)
+    if branches and not one(branches) and not keeps_tail:
+        branches = [branch for branch in branches if _path(branch) == told] or branches
+    return branches
+
+
+def _told(parts: Sequence[tuple[str, str]]) -> list[bytes]:
+    told = []
+    for label, text in parts:
+        if label.startswith("Assistant tool"):
+            told.append(_CALL)
+        elif label in ("User", "Assistant") and text.strip():
+            bare = _QUOTES.sub(r"\1", text.strip()) if label == "User" else text
+            told.append(text_key("u" if label == "User" else "a", bare))
+    return told
+
+
+def _path(branch: Branch) -> list[bytes]:
+    return [_CALL if key.kind == "c" else key.hash for key in branch.keys]
+
+
+def _covers(path: Sequence[bytes], told: Sequence[bytes]) -> bool:
+    if list(path[: len(told)]) == list(told):
+        return True
+    return len(told) > 1 and any(
+        list(path[start : start + len(told)]) == list(told) for start in range(1, len(path) - len(told) + 1)
+    )
+
+
+def _agreeing(branches: list[Branch], parts: Sequence[tuple[str, str]]) -> list[Branch]:
+    told = {fingerprint(text) for label, text in parts if label == "Tool result" and len(text) > 60}
+    known = {branch: {mark for marks in results_of(branch.path).values() for mark in marks} for branch in branches}
+    for mark in told:
+        branches = [branch for branch in branches if mark in known[branch]] or branches
+    return branches
