@@ -1,8 +1,8 @@
 """Reads the blocks that the proxy inserts: the user's words that hold, and which of them a later block withdraws.
 
 Grammar of part one: a line `[goalkeeper 1/2: …]`, then entries `Title (turn N):`, perhaps a line `In answer to …`, the
-words in a fence, perhaps a line `No longer valid in it: "…"`; last, lines `No longer valid: the goal of turn N …`. Part two
-runs from `[goalkeeper 2/2: …]` to `[goalkeeper: end of record]`; fences in it are stepped over.
+words in a fence, perhaps a line `No longer valid in it: "…"`; last, lines `No longer valid: the goal of turn N …`.
+Part two runs from `[goalkeeper 2/2: …]` to `[goalkeeper: end of record]`; fences in it are stepped over.
 """
 
 from __future__ import annotations

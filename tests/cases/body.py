@@ -36,12 +36,12 @@ def text_of(value: Json) -> str:
     return "\n".join(strings(value))
 
 
-def count_key(value: Json, key: str) -> int:
+def occurrences(value: Json, key: str) -> int:
     """Counts how often an object has this key, at any depth."""
     if isinstance(value, dict):
-        return (key in value) + sum(count_key(item, key) for item in value.values())
+        return (key in value) + sum(occurrences(item, key) for item in value.values())
     if isinstance(value, list):
-        return sum(count_key(item, key) for item in value)
+        return sum(occurrences(item, key) for item in value)
     return 0
 
 

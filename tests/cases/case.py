@@ -157,7 +157,7 @@ def _check_step(step: Any, where: str) -> None:
     if not isinstance(step, dict) or not isinstance(step.get("type"), str):
         raise Malformed(f"{where} is no step with a type")
     if step["type"] == "control":
-        action = step.get("action")
+        action = str(step.get("action"))
         if action not in ACTION_KEYS:
             raise Malformed(f"{where}: unknown control action {action!r}")
         _known(step, ACTION_KEYS[action] | {"type", "action"}, where)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from tests.cases.body import Json, text_of, value_of
 from tests.cases.faults import Malformed, Unmet
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(-?\d+)\]")
+ARCHIVE_ID = re.compile(r"\barchived?:? <?([0-9A-Za-z]{6,64})\b")
 Record = Mapping[str, Any]
 
 
@@ -64,7 +65,7 @@ class Stored:
     pins: Sequence[Record] = ()
     receipts: Sequence[Record] = ()
     transcript: Sequence[Record] = ()  # {"role", "text", "calls": [{"id", "name", "arguments"}]}
-    archive: Callable[[str], str | None] = lambda _: None  # id → original text
+    archive: Mapping[str, str] = field(default_factory=dict)  # id → original text
     files: Mapping[str, bytes] = field(default_factory=dict)  # of the data folder and the log, by relative path
     strays: Sequence[str] = ()  # files outside the data folder
     faults: Mapping[str, str] = field(default_factory=dict)  # door → why it couldn't be read
@@ -115,6 +116,12 @@ class Evidence:
         """Raises Unmet when a door of the proxy couldn't be read."""
         if name in self.stored.faults:
             raise Unmet(f"{name} can't be read: {self.stored.faults[name]}")
+
+    @property
+    def archive_ids(self) -> list[str]:
+        """The archive ids that stand in forwarded bodies, each once."""
+        texts = (forward.body.decode("utf-8", "replace") for many in self.forwards.values() for forward in many)
+        return list(dict.fromkeys(found for text in texts for found in ARCHIVE_ID.findall(text)))
 
     def bytes_of(self, reference: str) -> bytes:
         """Gives the bytes behind `client:r1`, `forwarded:r1` or `client_stream:r1`; a path gives its value's JSON."""
