@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from proxy.compaction.receipt import Receipt
+from proxy.dialects.chat import Chat
 from proxy.errors import BadRequest, NotFound
+from proxy.redaction import Sealer
+from proxy.store.reads import Reads
 from proxy.store.rows import Action, now
 
 Row = dict[str, Any]
@@ -18,7 +21,7 @@ Query = Mapping[str, str]
 
 _NO_QUERY: Query = {}
 # records leave out what has its default; readers get every field
-_EMPTY_RECEIPT: Row = {
+EMPTY_RECEIPT: Row = {
     name: msgspec.to_builtins(value) for name, value in msgspec.structs.asdict(Receipt("", "")).items()
 }
 _TABLES = {
@@ -40,7 +43,7 @@ _NEWEST = {
 
 
 def resolve(db: sqlite3.Connection, table: str, prefix: str) -> str:
-    """Gives the one id that begins with `prefix`, or for `last` the newest. Raises NotFound, or BadRequest for several."""
+    """Gives the one id that begins with `prefix`; `last` is the newest. Raises NotFound, or BadRequest for several."""
     column = _TABLES[table]
     if prefix == "last":
         row = db.execute(f"SELECT {column} FROM {table} ORDER BY {_NEWEST[table]} DESC, rowid DESC LIMIT 1").fetchone()  # noqa: S608 — names from the tables above
@@ -145,13 +148,73 @@ def stats(db: sqlite3.Connection, _: Query = _NO_QUERY) -> Row:
     return counts | {"bytes": pages * size}
 
 
-def edit_pin(db: sqlite3.Connection, edit: tuple[str, Action, str, str, str], tenant: str) -> int:
-    """Records what a person changed: (session, action, pin, kind, text sealed already). Gives the edit's number."""
-    added = db.execute(
-        "INSERT INTO pin_edits (tenant, session, action, pin, kind, text, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (tenant, *edit, now()),
-    )
+class Edit(NamedTuple):
+    """A change of pins that a person makes; `pin` is empty for add, `text` for the others."""
+
+    session: str
+    action: Action
+    pin: str
+    kind: str
+    text: str
+
+
+def edit_pin(db: sqlite3.Connection, seal: Sealer, edit: Edit) -> int:
+    """Records a change for the session's next request and gives its number. Raises NotFound without that session."""
+    found = db.execute("SELECT tenant FROM sessions WHERE id = ?", (edit.session,)).fetchone()
+    if found is None:
+        raise NotFound(f"no session {edit.session!r}")
+    masked, secrets = seal.seal(edit.text)
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        db.executemany("INSERT OR IGNORE INTO secrets VALUES (?, ?, ?, ?)", [(found[0], *secret) for secret in secrets])
+        added = db.execute(
+            "INSERT INTO pin_edits (tenant, session, action, pin, kind, text, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (found[0], edit.session, edit.action, edit.pin, edit.kind, masked, now()),
+        )
+        db.execute("COMMIT")
+    except sqlite3.Error:
+        db.execute("ROLLBACK")
+        raise
     return int(added.lastrowid or 0)
+
+
+def transcript(db: sqlite3.Connection, reads: Reads, session: str) -> list[Row]:
+    """Gives the messages of a session's newest branch, and the answer that no request has brought back yet; masked."""
+    row = db.execute(
+        "SELECT id, tenant, length FROM branches WHERE session = ? AND length > 0 ORDER BY updated_at DESC, rowid DESC",
+        (session,),
+    ).fetchone()
+    if row is None:
+        return []
+    branch, tenant, length = row
+    found = []
+    for digest in reads.path(branch, length):
+        body = db.execute("SELECT body FROM messages WHERE tenant = ? AND digest = ?", (tenant, digest)).fetchone()
+        found.append(_said(body[0]) if body else {"role": "", "text": "", "calls": [], "missing": digest})
+    newest = db.execute(
+        "SELECT record FROM answers WHERE branch = ?1 AND receipt >= (SELECT max(since) FROM paths WHERE branch = ?1)"
+        " ORDER BY receipt DESC",
+        (branch,),
+    ).fetchone()
+    if newest:
+        answer = json.loads(newest[0])
+        calls = [_call(call["id"], call["name"], call["arguments"]) for call in answer["calls"]]
+        found.append({"role": "assistant", "text": answer["text"], "calls": calls})
+    return found
+
+
+def _said(body: str) -> Row:
+    message = Chat().message(body.encode())
+    calls = [_call(part.call_id, part.name, part.text) for part in message.parts if part.kind == "call"]
+    return {"role": message.role, "text": message.text, "calls": calls}
+
+
+def _call(name: str, tool: str, arguments: str) -> Row:
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        value = arguments
+    return {"id": name, "name": tool, "input": value}
 
 
 def _filters(query: Query, names: tuple[str, ...]) -> tuple[list[str], list[str]]:
@@ -169,4 +232,4 @@ def _fact(record: Row) -> Row:
 
 
 def _receipt(record: Row) -> Row:
-    return _EMPTY_RECEIPT | record
+    return EMPTY_RECEIPT | record

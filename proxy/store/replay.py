@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,13 +12,13 @@ import msgspec
 from proxy.clients import Profiles
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.invariants import PairedCalls
-from proxy.compaction.receipt import Receipt
+from proxy.compaction.receipt import Receipt, body_digest
 from proxy.compaction.rewrite import Writer, apply
 from proxy.compaction.view import View
 from proxy.lineage.keys import KeyReader
 from proxy.pins.model import Ledger
 from proxy.store.reads import Reads
-from proxy.transcript import Message, Transcript, digest_of
+from proxy.transcript import Message, Transcript
 
 _HUMAN_ROLES = ("user", "tool", "function")
 
@@ -39,11 +39,6 @@ class Replayed:
     forwarded: tuple[Message, ...]
     insertions: tuple[Insertion, ...]
     missing: tuple[str, ...] = ()  # digests of messages, ids of insertions that the store doesn't have
-
-
-def body_digest(messages: Sequence[bytes]) -> str:
-    """Gives the digest over forwarded messages that a receipt keeps: of their bytes, joined with commas."""
-    return digest_of(b",".join(messages))
 
 
 class Replay:
@@ -90,7 +85,7 @@ def faults(replayed: Replayed, pin_texts: Mapping[str, str]) -> Iterator[str]:
     lost = [pin for pin in receipt.pins if not _stands(pin, pin_texts.get(pin, ""), replayed)]
     if len(receipt.pins) - len(lost) < receipt.pins_present:
         yield f"pins: {receipt.pins_present} were said to be present, these are not: {', '.join(lost)}"
-    if receipt.forwarded and receipt.forwarded != body_digest([message.raw for message in replayed.forwarded]):
+    if receipt.forwarded and receipt.forwarded != body_digest(message.digest for message in replayed.forwarded):
         yield "forwarded: the messages that were sent are not those that the store gives back"
 
 
@@ -100,8 +95,10 @@ def _stands(pin: str, text: str, replayed: Replayed) -> bool:
     return bool(text) and any(text in message.text for message in replayed.forwarded if message.role in _HUMAN_ROLES)
 
 
-def prefix_fault(before: Replayed, after: Replayed) -> str:
+def prefix_fault(before: Replayed | None, after: Replayed) -> str:
     """Gives what is wrong between two requests of a branch: one that only adds must not touch what was sent."""
+    if before is None or before.missing or after.missing:
+        return ""
     same = before.receipt.insertions == after.receipt.insertions
     if not same or not _begins(before.client, after.client) or _begins(before.forwarded, after.forwarded):
         return ""
@@ -120,23 +117,32 @@ class Problem:
     text: str
 
 
-def verify(db: sqlite3.Connection, reads: Reads, replay: Replay, seen: Callable[[], None]) -> Iterator[Problem]:
-    """Checks every receipt again, oldest first, and calls `seen` for each that could be rebuilt."""
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a check of all receipts found; receipts of side calls keep no path and aren't rebuilt."""
+
+    receipts: int
+    rebuilt: int
+    problems: tuple[Problem, ...]
+
+
+def verify(db: sqlite3.Connection, reads: Reads, replay: Replay) -> Report:
+    """Checks every receipt again, oldest first."""
     last: dict[str, Replayed] = {}
     texts = _pin_texts(db, reads)
+    receipts = rebuilt = 0
+    problems: list[Problem] = []
     for tenant, record in db.execute("SELECT tenant, record FROM receipts ORDER BY seq"):
+        receipts += 1
         receipt = msgspec.json.decode(reads.unsealed(tenant, record), type=Receipt)
         replayed = replay.rebuild(tenant, receipt)
         if replayed is None:
             continue
-        seen()
-        for fault in faults(replayed, texts.get(receipt.session, {})):
-            yield Problem(receipt.id, fault)
-        before = last.get(receipt.branch)
-        fault = prefix_fault(before, replayed) if before and not replayed.missing else ""
-        if fault:
-            yield Problem(receipt.id, fault)
+        rebuilt += 1
+        found = [*faults(replayed, texts.get(receipt.session, {})), prefix_fault(last.get(receipt.branch), replayed)]
+        problems += [Problem(receipt.id, fault) for fault in found if fault]
         last[receipt.branch] = replayed
+    return Report(receipts, rebuilt, tuple(problems))
 
 
 def _pin_texts(db: sqlite3.Connection, reads: Reads) -> dict[str, dict[str, str]]:

@@ -7,7 +7,7 @@ import sqlite3
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-_OF_BRANCH = ("paths", "marks", "hints", "emission_branches", "insertions", "quarantine")
+_OF_BRANCH = ("paths", "marks", "hints", "emission_branches", "insertions", "quarantine", "answers")
 _OF_SESSION = ("receipts", "tool_calls", "pin_edits", "branches")
 _TOKEN = re.compile(r"\[secret:[a-z_]{1,24}:([0-9a-f]{16})\]")
 _TEXTS = (
@@ -16,6 +16,7 @@ _TEXTS = (
     ("emissions", "record"),
     ("insertions", "record"),
     ("receipts", "record"),
+    ("answers", "record"),
     ("facts", "record"),
     ("fact_events", "record"),
     ("pin_edits", "text"),

@@ -10,7 +10,7 @@ from proxy.compaction.insertion import Insertion
 from proxy.compaction.receipt import Receipt
 from proxy.facts import FactChange
 from proxy.lineage.records import Changes, StoredBranch
-from proxy.transcript import Message
+from proxy.transcript import Answer, Message
 
 Action = Literal["add", "close", "retract"]
 
@@ -67,6 +67,7 @@ class Batch:
     length: int | None = None  # messages in the branch's path from now on
     insertions: tuple[Insertion, ...] = ()
     receipt: Receipt | None = None
+    answer: Answer | None = None  # what the model replied to `request`
     facts: tuple[FactChange, ...] = ()
     learnt: Learnt | None = None
     quarantine: tuple[tuple[str, str], ...] = ()  # (branch, plan)

@@ -52,6 +52,10 @@ class Writer:
             )
         if batch.receipt:
             self._receipt(batch.tenant, batch.receipt)
+        if batch.answer:
+            record = self._sealed(batch.tenant, _encode(batch.answer).decode())
+            row = (batch.request, batch.branch, batch.tenant, record)
+            self._db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
         if batch.learnt:
             self._learnt(batch.learnt)
         for branch, plan in batch.quarantine:

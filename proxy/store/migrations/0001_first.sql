@@ -93,6 +93,14 @@ CREATE TABLE receipts (
 CREATE INDEX receipts_of_session ON receipts (session, seq);
 CREATE INDEX receipts_of_branch ON receipts (branch, seq);
 
+CREATE TABLE answers (           -- what the model replied, as it was read beside the stream
+  receipt TEXT PRIMARY KEY,
+  branch TEXT NOT NULL,
+  tenant TEXT NOT NULL,
+  record TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX answers_of_branch ON answers (branch);
+
 CREATE TABLE tool_calls (
   receipt TEXT NOT NULL,
   session TEXT NOT NULL,

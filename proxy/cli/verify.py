@@ -1,0 +1,37 @@
+"""`goalkeeper verify`: checks every stored receipt again; exit code 1 when something doesn't hold."""
+
+from __future__ import annotations
+
+import argparse
+
+from proxy.cli.data import open_data
+from proxy.cli.main import printable
+from proxy.cli.output import add_json_flag, print_json
+from proxy.clients import load_profiles
+from proxy.dialects.chat import Chat
+from proxy.store.replay import Replay, verify
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Adds `--json`."""
+    add_json_flag(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Checks pairing, pins, prefixes and what was forwarded."""
+    data = open_data(args)
+    clients = data.settings.clients
+    profiles = load_profiles(clients.folders).with_settings(
+        ignore_tags=clients.ignore_tags,
+        answer_tools=clients.answer_tools,
+        denial_patterns=clients.denial_patterns,
+    )
+    report = verify(data.db, data.reads, Replay(data.reads, profiles, {"chat": Chat()}))
+    if args.json:
+        problems = [{"receipt": one.receipt, "problem": one.text} for one in report.problems]
+        print_json({"receipts": report.receipts, "rebuilt": report.rebuilt, "problems": problems})
+    else:
+        for one in report.problems:
+            print(printable(f"{one.receipt}: {one.text}"))
+        print(f"{report.rebuilt} of {report.receipts} receipts rebuilt, {len(report.problems)} problems")
+    return 1 if report.problems else 0
