@@ -105,8 +105,10 @@ class Branch:
     def shared(self, chain: Sequence[bytes]) -> int:
         """Gives how many keys the newest path has in common with this chain."""
         most = min(len(self.chain), len(chain))
+        if most and self.chain[most - 1] == chain[most - 1]:
+            return most
         # Equal nodes prove equal prefixes, so the first difference can be searched by halves.
-        return bisect_left(range(most), True, key=lambda place: self.chain[place] != chain[place])
+        return bisect_left(range(most), 1, key=lambda place: int(self.chain[place] != chain[place]))
 
     def visible(self, upto: int | None = None) -> tuple[HumanTurn, ...]:
         """Gives base and human turns up to that key of the newest path."""
@@ -147,8 +149,8 @@ def numbered(
 ) -> tuple[int, ...]:
     """Gives the turn number of each key.
 
-    `known` are the numbers of the first keys, `highest` the highest given so far. Human and assistant texts count, those
-    of one message once; a text that is in `kept` keeps its number.
+    `known` are the numbers of the first keys, `highest` the highest given so far. Human and assistant texts count,
+    those of one message once; a text that is in `kept` keeps its number.
     """
     numbers = list(known)
     place_before = keys[len(numbers) - 1].message if numbers and keys[len(numbers) - 1].kind in "ua" else -1

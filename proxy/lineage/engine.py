@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from proxy.lineage.answers import Answers
 from proxy.lineage.branch import Branch, System
@@ -70,7 +71,7 @@ class Engine:
         found = dict.fromkeys(reversed(request.chain))
         keys = request.keys
         found.update(dict.fromkeys(strong_hash(key.strong) for key in reversed(keys) if key.strong))
-        found.update(dict.fromkeys(pair_hash(first, second) for first, second in zip(keys, keys[1:], strict=False)))
+        found.update(dict.fromkeys(pair_hash(first, second) for first, second in pairwise(keys)))
         if keys:
             found[keys[-1].hash] = None
         for key in keys:

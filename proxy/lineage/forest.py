@@ -240,7 +240,8 @@ class Forest:
         record = branch.record
         if seed.parent is not None or seed.cut:
             first = branch.numbers if seed.place or seed.cut else ()
-            branch.record = record = msgspec.structs.replace(record, numbers=first, offset=branch.highest)
+            offset = branch.highest if first else 0
+            branch.record = record = msgspec.structs.replace(record, numbers=first, offset=offset)
         marks = (*changes.marks, *branch.marks())
         changes = msgspec.structs.replace(changes, branch=record, marks=tuple(dict.fromkeys(marks)))
         return self._linked(branch, request, seed.relation, match, detail, changes)
@@ -314,7 +315,7 @@ class Forest:
         fresh = shared if branch.keys else len(branch.numbers)
         known = branch.numbers[:fresh]
         if fresh < len(branch.numbers):
-            branch.highest = max(known, default=0)
+            branch.highest = max(branch.record.offset, *known, 0)
         branch.numbers = numbered(branch.spoken, known, branch.highest)
         branch.highest = max(branch.highest, max(branch.numbers[fresh:], default=0))
         if branch.sub:

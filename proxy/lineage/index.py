@@ -6,7 +6,8 @@ from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
 
 from proxy.lineage.branch import Branch
-from proxy.lineage.keys import Key, hashed
+from proxy.lineage.keys import hashed
+from proxy.transcript import Key
 
 PLACES = 32  # branches kept for one hash: openings that everybody uses stay cheap
 SHORT = 24

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from proxy.lineage.branch import Branch, Proof, System
 from proxy.lineage.emissions import SHORT, Emissions
@@ -145,10 +146,10 @@ class Search:
         if by_text:
             derived = not self.request.side and not any(branch.pending for branch in by_text)
             return Found(by_text, 0, "summary_text", "summary text", derived=derived)
-        opening = self._known_opening()
+        opening = [branch for branch in self._known_opening() if not self._contradicted(branch)]
         if opening:
             return Found(opening, 0, "tail_overlap", "known opening and newest output")
-        tail = self._tail()
+        tail = [branch for branch in self._tail() if not self._contradicted(branch)]
         return Found(tail, 0, "tail_overlap", "kept tail") if tail else None
 
     def votes(self) -> dict[Branch, int]:
@@ -180,10 +181,16 @@ class Search:
         later = {key.hash for key in self.request.keys[place:] if key.kind in "ac"}
         return [b for b in holders if b.keys and b.keys[-1].kind in "ac" and b.keys[-1].hash in later]
 
+    def _contradicted(self, branch: Branch) -> bool:
+        """Whether the same calls gave other results there, each of them: the words are the same, the talk isn't."""
+        known = results_of(branch.path)
+        told = [(call, mark) for call, mark in self.request.path.results if call in known]
+        return bool(told) and not any(mark in known[call] for call, mark in told)
+
     def _tail(self) -> list[Branch]:
         longest: dict[Branch, int] = {}
         running: dict[Branch, int] = {}
-        for first, second in zip(self.request.keys, self.request.keys[1:], strict=False):
+        for first, second in pairwise(self.request.keys):
             hits = [branch for branch in self.index.pairs.get(pair_hash(first, second)) if self.fits(branch)]
             running = {branch: running.get(branch, 0) + 1 for branch in hits}
             for branch, count in running.items():
@@ -245,7 +252,7 @@ def results_of(path: Path | None) -> dict[bytes, set[bytes]]:
 
 
 def known_ids(path: Path, branch: Branch, place: int) -> int:
-    """Gives how many strong call ids in the first keys the branch knows; bytes that it has seen needn't be looked at."""
+    """Gives how many strong call ids in the first keys the branch knows, without a look at bytes that it has seen."""
     held = 0
     if branch.path is not None and path.grew_from(branch.path):
         held = min(place, len(branch.path.keys))
