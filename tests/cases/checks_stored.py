@@ -134,10 +134,10 @@ def transcript_block(evidence: Evidence, id: str, input: Any) -> None:  # noqa: 
     """The stored transcript holds this tool call with this input."""
     evidence.door("transcript")
     calls = [call for message in evidence.stored.transcript for call in message.get("calls") or ()]
-    inputs = [call.get("arguments") for call in calls if call.get("id") == id]
+    inputs = [call.get("input") for call in calls if call.get("id") == id]
     if not inputs:
         raise Unmet(f"the stored transcript has no call {id}")
-    if not any(_arguments(one) == input for one in inputs):
+    if input not in inputs:
         raise Unmet(f"the call {id} is stored with {clip(str(inputs[0]))}")
 
 
@@ -220,10 +220,6 @@ def _originals(evidence: Evidence, what: str) -> set[str]:
     if what in bodies:
         return {text for item in items_of(bodies[what]) for text in message_texts(item)} - {""}
     return {what}
-
-
-def _arguments(value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str) and value else value
 
 
 def _session(evidence: Evidence, label: str) -> str:

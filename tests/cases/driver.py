@@ -210,7 +210,7 @@ class Driver:
             return self.proxies[self.current]
         started = await self._launch(0)
         if isinstance(started, Start):
-            raise Unmet(f"the proxy doesn't start: {clip(started.output, 400)}")
+            raise Unmet(f"the proxy doesn't start: {clip(started.output[-400:], 400)}")
         return started
 
     async def _launch(self, data: int, extra: Mapping[str, Any] | None = None) -> Proxy | Start:
@@ -223,7 +223,7 @@ class Driver:
             self.current = len(self.proxies) - 1
             await self._ready(result)
         elif extra is None:
-            raise Unmet(f"the proxy doesn't start: {clip(result.output, 400)}")
+            raise Unmet(f"the proxy doesn't start: {clip(result.output[-400:], 400)}")
         return result
 
     async def _ready(self, proxy: Proxy) -> None:

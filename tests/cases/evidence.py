@@ -64,7 +64,7 @@ class Stored:
     facts: Sequence[Record] = ()
     pins: Sequence[Record] = ()
     receipts: Sequence[Record] = ()
-    transcript: Sequence[Record] = ()  # {"role", "text", "calls": [{"id", "name", "arguments"}]}
+    transcript: Sequence[Record] = ()  # {"role", "text", "calls": [{"id", "name", "input"}]}
     archive: Mapping[str, str] = field(default_factory=dict)  # id → original text
     files: Mapping[str, bytes] = field(default_factory=dict)  # of the data folder and the log, by relative path
     strays: Sequence[str] = ()  # files outside the data folder

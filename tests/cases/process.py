@@ -137,7 +137,8 @@ async def launch(place: Place, settings: Mapping[str, Any], number: int) -> Prox
     await proxy.kill()
     output = proxy.log.decode("utf-8", "replace")
     said = output if in_time else f"it neither listened nor ended within {START_SECONDS:.0f} s: {output}"
-    return Start(refused=in_time and process.returncode != 0, output=said)
+    crashed = "Traceback (most recent call last)" in output  # an accident, not a refusal
+    return Start(refused=in_time and process.returncode != 0 and not crashed, output=said)
 
 
 async def command(place: Place, proxy: Proxy, *words: str) -> tuple[int, str]:
