@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from proxy.errors import ClientGone, GoalkeeperError, UpstreamBroken, UpstreamRefused
-from proxy.upstream import Headers, Reply
+from proxy.upstream import Headers, Reply, Upstream
 
 COMMENT = b": keep-alive\n\n"
 COPY_BYTES = 64 << 20
@@ -249,3 +249,14 @@ async def _relay_events(
             if stream_error is not None and pulse.between_events and not pulse.done:
                 await sink.write(stream_error(error))
             raise
+
+
+class PassThrough:
+    """Answers a call with what the upstream says, and looks at nothing."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream = upstream
+
+    async def handle(self, call: Call, sink: Sink) -> None:
+        """Sends the call on and the answer back, both as they are. Raises GoalkeeperError."""
+        await relay(await self._upstream.send(call.method, call.path, call.headers, call.body), sink)

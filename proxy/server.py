@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from urllib.parse import unquote
 
 import msgspec
 from aiohttp import web
 from multidict import CIMultiDict
 
+from proxy.assembly import Assembly, assemble
 from proxy.errors import ClientGone, ConfigError, GoalkeeperError, NoWebSocket, TooLarge
-from proxy.exchange import Call, Exchange, Sink, relay
+from proxy.exchange import Call, Exchange, PassThrough
 from proxy.settings import Settings
 from proxy.settings.model import Server
 from proxy.telemetry import Counters
 from proxy.upstream import Headers, Upstream
-from proxy.web.doors import Doors, Lister, Readiness, Shower
+from proxy.web.doors import Doors
 
 MODEL_PATHS = frozenset({"/v1/chat/completions"})
 API_ROOTS = ("/v1/", "/v1beta/")
@@ -73,20 +73,6 @@ class ResponseSink:
         self.aborted = True
 
 
-class PassThrough:
-    """Answers a call with what the upstream says, and looks at nothing."""
-
-    def __init__(self, upstream: Upstream, counters: Counters) -> None:
-        self._upstream = upstream
-        self._counters = counters
-
-    async def handle(self, call: Call, sink: Sink) -> None:
-        """Sends the call on and the answer back, both as they are. Raises GoalkeeperError."""
-        self._counters.add("passed_total")
-        reply = await self._upstream.send(call.method, call.path, call.headers, call.body)
-        await relay(reply, sink)
-
-
 class Gate:
     """Takes every HTTP request and leads it to the pipeline, to the upstream, or to our own doors."""
 
@@ -134,6 +120,8 @@ class Gate:
         body = await _body(request, self._settings.max_body_bytes)
         call = Call(request.method, path, (*names, *request.headers.items()), body)
         is_model = request.method == "POST" and path.partition("?")[0] in MODEL_PATHS
+        if not is_model:
+            self._counters.add("passed_total")
         await (self._models if is_model else self._passing).handle(call, sink)
         if sink.response is None:
             raise RuntimeError("an exchange ended without an answer")
@@ -179,27 +167,6 @@ def _refusal(error: GoalkeeperError) -> web.Response:
     )
 
 
-def _nothing() -> None:
-    """Does nothing: the default of what may be left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Assembly:
-    """What stands behind the gate: the pipeline, what the doors show, and what happens before and after."""
-
-    models: Exchange
-    lists: Mapping[str, Lister] = field(default_factory=dict)
-    items: Mapping[str, Shower] = field(default_factory=dict)
-    warm: Callable[[], None] = _nothing  # slow loading, in a thread of its own, after the port is open
-    close: Callable[[], None] = _nothing
-
-
-def build_pipeline(settings: Settings, upstream: Upstream, counters: Counters, readiness: Readiness) -> Assembly:
-    """Puts together what answers model requests."""
-    del settings, readiness
-    return Assembly(PassThrough(upstream, counters))
-
-
 def run_server(settings: Settings) -> int:
     """Serves until SIGTERM or SIGINT; gives the exit code."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -216,9 +183,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 async def serve(settings: Settings) -> None:
-    """Opens the port, says so on stdout, and serves until SIGTERM or SIGINT. Raises ConfigError."""
-    counters = Counters()
-    readiness = Readiness()
+    """Opens the port, says so on stdout, and serves until SIGTERM or SIGINT. Raises ConfigError, StoreError."""
     limits = settings.upstream
     upstream = Upstream(
         limits.url,
@@ -226,38 +191,26 @@ async def serve(settings: Settings) -> None:
         silence_seconds=limits.response_timeout_seconds,
     )
     try:
-        assembly = build_pipeline(settings, upstream, counters, readiness)
+        assembly = assemble(settings, upstream)
         try:
-            await _serve(settings.server, assembly, PassThrough(upstream, counters), counters, readiness)
+            await _serve(settings.server, assembly, PassThrough(upstream))
         finally:
             assembly.close()
     finally:
         await upstream.close()
 
 
-async def _serve(
-    settings: Server, assembly: Assembly, passing: Exchange, counters: Counters, readiness: Readiness
-) -> None:
-    readiness.parts["vocabulary"] = False
-    doors = Doors(settings, readiness, counters, assembly.lists, assembly.items)
-    runner = web.ServerRunner(
-        Gate(settings, assembly.models, passing, doors, counters).server(), shutdown_timeout=GRACE_SECONDS
-    )
+async def _serve(settings: Server, assembly: Assembly, passing: Exchange) -> None:
+    gate = Gate(settings, assembly.models, passing, assembly.doors, assembly.counters)
+    runner = web.ServerRunner(gate.server(), shutdown_timeout=GRACE_SECONDS)
     await runner.setup()
     try:
         url = await _listen(runner, settings)
         stopped = _stop_signal()
         print(f"listening on {url}", flush=True)  # noqa: T201 (scripts wait for this line)
-        warming = asyncio.create_task(_warm(assembly, readiness))
         await stopped.wait()
-        await warming
     finally:
         await runner.cleanup()
-
-
-async def _warm(assembly: Assembly, readiness: Readiness) -> None:
-    await asyncio.to_thread(assembly.warm)
-    readiness.parts["vocabulary"] = True
 
 
 async def _listen(runner: web.ServerRunner, settings: Server) -> str:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterable, Mapping
-from typing import TextIO
+from datetime import UTC, datetime
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, TextIO
 
-import structlog
+if TYPE_CHECKING:  # costs 100 ms at start
+    import structlog
+
+_QUEUED = 10_000
 
 SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key"})
 
@@ -68,15 +74,43 @@ def masked(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(name, "[masked]" if name.lower() in SECRET_HEADERS else value) for name, value in headers]
 
 
-def open_log(stream: TextIO | None = None, *, level: int = 20) -> structlog.typing.FilteringBoundLogger:
-    """Gives a log that writes one JSON line for each event of at least this level (20 = info)."""
-    log: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
-        structlog.WriteLogger(stream or sys.stderr),
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.JSONRenderer(ensure_ascii=True),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+class Log:
+    """Writes one JSON line for each event, in a thread of its own: a slow reader of stderr slows no request."""
+
+    __slots__ = ("_queue", "_stream", "_thread", "dropped")
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._queue: SimpleQueue[tuple[str, datetime, Mapping[str, object]] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._write, name="log", daemon=True)
+        self._thread.start()
+        self.dropped = 0
+
+    def info(self, event: str, **fields: object) -> None:
+        """Logs an event; when nobody has read the last ten thousand, it is dropped and counted."""
+        if self._queue.qsize() < _QUEUED:
+            self._queue.put((event, datetime.now(UTC), fields))
+        else:
+            self.dropped += 1
+
+    def close(self, seconds: float = 1.0) -> None:
+        """Writes what is queued, waiting at most so long."""
+        self._queue.put(None)
+        self._thread.join(seconds)
+
+    def _write(self) -> None:
+        logger = None
+        while (item := self._queue.get()) is not None:
+            event, at, fields = item
+            logger = logger or _json_logger(self._stream)
+            logger.info(event, at=at.isoformat(timespec="milliseconds"), **fields)
+
+
+def _json_logger(stream: TextIO) -> structlog.typing.FilteringBoundLogger:
+    import structlog  # noqa: PLC0415 (in the log's own thread it delays nobody)
+
+    render = structlog.processors.JSONRenderer(ensure_ascii=True)  # control characters leave escaped
+    logger: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
+        structlog.WriteLogger(stream), processors=[structlog.processors.add_log_level, render]
     )
-    return log
+    return logger

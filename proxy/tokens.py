@@ -12,15 +12,11 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar
 
-from proxy.transcript import Message, Part
-
-T = TypeVar("T")
+from proxy.transcript import Message, Part, digest_of
 
 IMAGE_TOKENS = 1_500  # flat: providers charge about 85 to 1,600 tokens for an image, whatever its bytes
 OPAQUE_TOKENS = 500  # an unknown part whose cost can't be read from it
@@ -98,6 +94,16 @@ class Counter:
     def text(self, text: str) -> int:
         """Gives the tokens of a text."""
         return (self._encoder or rough)(text)
+
+    def once(self, text: str) -> int:
+        """Gives the tokens of a text that comes again with each request, such as the tools."""
+        digest = digest_of(text.encode(errors="surrogatepass"))
+        if digest not in self._known:
+            tokens = self.text(text)
+            if self._encoder is None:
+                return tokens
+            self.learn({digest: tokens})
+        return self._known[digest]
 
     def message(self, message: Message) -> int:
         """Gives the tokens of a message, its share of the format included."""
@@ -179,8 +185,3 @@ def table_window(model: str) -> int:
     table = _table()
     name = model.lower()
     return table.get(name) or table.get(name.rpartition("/")[2], 0)
-
-
-def by_model(models: Mapping[str, T], model: str) -> T | None:
-    """Gives the entry of the first pattern that the model's name matches."""
-    return next((entry for pattern, entry in models.items() if fnmatchcase(model, pattern)), None)

@@ -6,9 +6,12 @@ re-emitted byte for byte; equal bytes give the same object, so messages are comp
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Literal
+
+import msgspec
 
 PartKind = Literal["text", "call", "result", "image", "thinking", "opaque"]
 
@@ -58,6 +61,7 @@ class Transcript:
     response_format: str  # the JSON of a requested output schema, "" without one
     head: bytes
     tail: bytes
+    options: Mapping[str, bytes] = field(default_factory=dict)  # raw values of the body's other keys
 
     @property
     def system_text(self) -> str:
@@ -68,6 +72,15 @@ class Transcript:
                 break
             texts.append(message.text)
         return "\n".join(texts)
+
+    def strings(self, names: Sequence[str]) -> dict[str, str]:
+        """Gives the body's own fields of these names that hold a string."""
+        found = {}
+        for name in names:
+            value = msgspec.json.decode(self.options[name]) if name in self.options else None
+            if isinstance(value, str):
+                found[name] = value
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,10 +40,11 @@ _HEAD_BYTES = 64 << 10  # longest header line that we take: cookies and rate lim
 class Reply:
     """An upstream's answer whose body is still on its way; `close` it in any case."""
 
-    __slots__ = ("_response", "headers", "reason", "status")
+    __slots__ = ("_read", "_response", "headers", "reason", "status")
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
+        self._read: list[bytes] = []  # what `head` took from the stream
         self.status = response.status
         self.reason = response.reason or ""
         self.headers = _kept(response.headers.items(), HOP_BY_HOP)
@@ -59,6 +60,22 @@ class Reply:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Gives the body's bytes as they arrive, still compressed if they were. Raises UpstreamBroken."""
+        for chunk in self._read:
+            yield chunk
+        async for chunk in self._arriving():
+            yield chunk
+
+    async def head(self, limit: int) -> bytes:
+        """Gives the first bytes of the body (all of a short one); `chunks` gives them again. Raises UpstreamBroken."""
+        size = 0
+        async for chunk in self._arriving():
+            self._read.append(chunk)
+            size += len(chunk)
+            if size >= limit:
+                break
+        return b"".join(self._read)
+
+    async def _arriving(self) -> AsyncIterator[bytes]:
         try:
             async for chunk in self._response.content.iter_any():
                 yield chunk
@@ -96,14 +113,18 @@ class Upstream:
             trace_configs=[reuse],
         )
 
-    async def send(self, method: str, path: str, headers: Headers, body: bytes, *, identity: bool = False) -> Reply:
+    async def send(
+        self, method: str, path: str, headers: Headers, body: bytes, *, identity: bool = False, own: Headers = ()
+    ) -> Reply:
         """Sends one request and gives the answer as soon as its status and headers are there.
 
-        `path` goes out as it stands, query included; `identity` asks for an answer that can be read without unpacking.
+        `path` goes out as it stands, query included; `identity` asks for an answer that can be read without unpacking;
+        `own` are headers of ours, which go out although a client's of these names don't.
         A request is sent again only when a pooled connection turned out to be closed: at once and without a byte of
         answer. Raises UpstreamUnreachable, UpstreamTimeout, BadRequest.
         """
         kept = CIMultiDict(_kept(headers, _NOT_FORWARDED, _OURS))
+        kept.extend(own)
         if identity:
             kept["Accept-Encoding"] = "identity"
         try:

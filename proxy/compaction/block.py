@@ -48,7 +48,7 @@ def write_block(
     model-written `summary`. `log_room` bounds the lines in tokens of our estimate.
     """
     count = draft.tools.count
-    identity = _identity(draft, span, reason, pins, entries, withdrawn)
+    identity = _identity(draft, span, f"{reason}|{placement}", pins, entries, withdrawn)
     kept = _kept(draft, pins, entries, replaces)
     gone = withdrawn if reason == "pins" else _newly_ended(draft, replaces)
     words = blocks.user_words(kept.pins, gone, span.first, span.last)
@@ -92,11 +92,11 @@ def _covers(draft: Draft, span: Span) -> tuple[str, ...]:
 
 
 def _identity(
-    draft: Draft, span: Span, reason: Reason, pins: Sequence[Pin], entries: Sequence[Entry], withdrawn: Sequence[Pin]
+    draft: Draft, span: Span, form: str, pins: Sequence[Pin], entries: Sequence[Entry], withdrawn: Sequence[Pin]
 ) -> str:
     """An id by place and content, not by chance: the same request planned again gets the same text."""
     told = "|".join((*(pin.id for pin in (*pins, *withdrawn)), *(entry.key.hex() for entry in entries)))
-    seed = f"{reason}|{span.start}|{span.end}|{draft.view.anchor(span.end)}|{span.first}|{span.last}|{told}"
+    seed = f"{form}|{span.start}|{span.end}|{draft.view.anchor(span.end)}|{span.first}|{span.last}|{told}"
     return blake2b(seed.encode(), digest_size=6).hexdigest()
 
 

@@ -71,8 +71,11 @@ def _cut_at(draft: Draft, places: Sequence[int], floor: int) -> Draft | None:
     reaching = [key for key in legal if tail[view.place(key)] * ratio >= floor]
     end = reaching[-1] if reaching else legal[0] if not draft.forced else legal[-1]
     cut = _with_block(draft, start, end, merge=merge)
+    if not cut.fresh:
+        return None
     if not merge and standing and _outgrown(cut):
-        cut = _with_block(draft, _first(draft), end, merge=True)
+        merged = _with_block(draft, _first(draft), end, merge=True)
+        cut = merged if merged.fresh else cut
     return cut
 
 
@@ -107,7 +110,7 @@ def _first(draft: Draft) -> int:
         return 0
     if first.kind == "u":
         pins = [pin for pin in view.ledger.pins if pin.key == first.hash]
-        binds = any(pin.active for pin in pins)
+        binds = not pins or any(pin.active for pin in pins)
         size = policy.budget.size or draft.limit
         if not binds or view.tokens[first.message] * policy.ratio > size / 4:
             return 0

@@ -44,6 +44,7 @@ class Memory:
     reported: int = 0  # the upstream's own count of it, 0 = not told
     stuck_at: int = 0  # number of keys when no cut could bring the body under the budget
     summary: Summary | None = None  # a model-written summary that waits for the next cut
+    strict: bool = False  # the upstream refused an own message of ours: go into neighbouring ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,9 @@ class Draft:
         return round(estimate * ratio)
 
     def with_insertion(self, one: Insertion, *, flags: Sequence[str] = ()) -> Draft:
-        """The draft with one more insertion; the ones that it replaces go."""
+        """The draft with one more insertion; the ones that it replaces go. One that an upstream refused isn't made again."""
+        if one.id in self.memory.refused:
+            return replace(self, flags=tuple(dict.fromkeys((*self.flags, "plan_quarantined"))))
         kept = tuple(old for old in self.insertions if old.id not in one.replaces)
         ordered = tuple(sorted((*kept, one), key=lambda item: item.end))
         new_flags = tuple(dict.fromkeys((*self.flags, *flags)))

@@ -43,11 +43,7 @@ def make_plan(
 
     `bare` plans nothing new and only replays what stands. Raises InvalidRewrite when the result breaks an invariant.
     """
-    usable = [one for one in memory.insertions if one.id not in memory.refused]
-    draft = Draft(
-        view, policy, memory, tools, branch, applicable(usable, view),
-        limit=aim or policy.budget.trigger, floor=_floor(policy, aim), forced=bool(aim),
-    )  # fmt: skip
+    draft = draft_of(view, branch, memory, policy, tools, aim=aim)
     untouched = round(view.total() * policy.ratio)
     stuck = False
     if not bare:
@@ -55,6 +51,15 @@ def make_plan(
         if draft.limit and draft.predict() > draft.limit:
             draft, stuck = _compacted(draft)
     return _finished(draft, untouched, stuck=stuck)
+
+
+def draft_of(view: View, branch: str, memory: Memory, policy: Policy, tools: Tools, *, aim: int = 0) -> Draft:
+    """The draft with what stands already, before anything new."""
+    usable = [one for one in memory.insertions if one.id not in memory.refused]
+    return Draft(
+        view, policy, memory, tools, branch, applicable(usable, view),
+        limit=aim or policy.budget.trigger, floor=_floor(policy, aim), forced=bool(aim),
+    )  # fmt: skip
 
 
 def _floor(policy: Policy, aim: int) -> int:

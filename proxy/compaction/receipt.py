@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
+
+from proxy.transcript import digest_of
 
 
 class ToolCall(msgspec.Struct, frozen=True):
@@ -53,3 +57,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     summarizer_tokens: int = 0
     calls: tuple[ToolCall, ...] = ()
     partial: bool = False  # the answer was cut off
+
+
+def body_digest(digests: Iterable[str]) -> str:
+    """Gives the digest over the content ids of a forwarded body's messages: 32 hex digits."""
+    return digest_of("".join(digests).encode())

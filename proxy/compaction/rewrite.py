@@ -9,7 +9,7 @@ from typing import Protocol
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.invariants import SYSTEM_ROLES
 from proxy.compaction.view import View
-from proxy.transcript import Message
+from proxy.transcript import Message, digest_of
 
 
 class Writer(Protocol):
@@ -30,6 +30,11 @@ class Piece:
     role: str
     source: Message | None = None  # the client's message, None for an own message of ours
     insertions: tuple[str, ...] = ()  # ids of the insertions in it
+
+    @property
+    def digest(self) -> str:
+        """The content id of the message."""
+        return self.source.digest if self.source is not None and not self.insertions else digest_of(self.raw)
 
 
 def applicable(insertions: Iterable[Insertion], view: View) -> tuple[Insertion, ...]:

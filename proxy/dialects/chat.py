@@ -49,6 +49,7 @@ class Chat:
             response_format=fields.get("response_format", b"").decode(),
             head=body[: start + 1],
             tail=body[end - 1 :],
+            options={name: value for name, value in fields.items() if name not in ("messages", "tools")},
         )
 
     def message(self, raw: bytes) -> Message:

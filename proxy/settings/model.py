@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -174,6 +175,11 @@ class Settings(Group):
     redaction: Redaction = Redaction()
     receipts: Receipts = Receipts()
     retention: Retention = Retention()
+
+    def limits_of(self, model: str) -> ModelLimits:
+        """Gives window and budget for a model: those of the first glob that it matches, else the general ones."""
+        own = next((limits for glob, limits in self.models.items() if fnmatchcase(model, glob)), ModelLimits())
+        return ModelLimits(window=own.window or self.window, budget=own.budget or self.budget)
 
     @model_validator(mode="after")
     def _recent_fits_into_target(self) -> Settings:

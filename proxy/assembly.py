@@ -1,0 +1,108 @@
+"""Puts the parts together: settings → rules, profiles, store → pipeline, doors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from proxy.clients import Profiles, load_profiles
+from proxy.dialects.chat import Chat
+from proxy.exchange import Exchange
+from proxy.pins.rules import RuleSet, load_rules
+from proxy.pipeline.calibration import Calibrations
+from proxy.pipeline.conversation import Conversations
+from proxy.pipeline.journal import Journal
+from proxy.pipeline.pipeline import Pipeline
+from proxy.redaction import Sealer
+from proxy.settings import Settings, packaged_folder
+from proxy.store.keys import key_path, load_key
+from proxy.store.retention import purge
+from proxy.store.schema import attach
+from proxy.store.sqlite import Store
+from proxy.telemetry import Counters, Log
+from proxy.tokens import Counter
+from proxy.upstream import Upstream
+from proxy.web import admin
+from proxy.web.doors import Doors, Readiness
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Everything that a pipeline is made of."""
+
+    settings: Settings
+    upstream: Upstream
+    store: Store
+    seal: Sealer
+    key: bytes  # of the store's secrets, and of what is derived from them
+    rules: RuleSet
+    profiles: Profiles
+    counter: Counter
+    counters: Counters
+    log: Log
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """What stands behind the gate."""
+
+    models: Exchange
+    doors: Doors
+    counters: Counters
+    close: Callable[[], None]
+
+
+def build_pipeline(parts: Parts) -> Exchange:
+    """Gives what answers model requests."""
+    settings, dialect = parts.settings, Chat()
+    conversations = Conversations(
+        store=parts.store,
+        profiles=parts.profiles,
+        rules=parts.rules,
+        counter=parts.counter,
+        dialect=dialect,
+        tenancy=settings.tenant,
+        key=parts.key,
+    )
+    return Pipeline(
+        settings=settings,
+        dialect=dialect,
+        conversations=conversations,
+        upstream=parts.upstream,
+        calibrations=Calibrations(parts.store, settings.upstream.url),
+        counter=parts.counter,
+        counters=parts.counters,
+        journal=Journal(parts.store, parts.log, parts.counters, parts.seal),
+    )
+
+
+def assemble(settings: Settings, upstream: Upstream) -> Assembly:
+    """Loads what the settings name and builds all parts. Raises ConfigError, StoreError."""
+    rules = load_rules(settings.pins.files, settings.pins.rules, marker=settings.pins.marker)
+    profiles = _profiles(settings)
+    key = load_key(key_path(os.environ), os.environ)
+    seal = Sealer(key, enabled=settings.redaction.enabled)
+    store = Store.open(settings.data, seal)
+    kept = settings.retention
+    store.run(lambda db: purge(db, days=kept.archive_days, max_bytes=kept.archive_bytes))
+    counter, counters, log = Counter(), Counters(), Log()
+    readiness = Readiness({"rules": True, "profiles": True, "store": True})
+    reading = attach(settings.data)
+    models = build_pipeline(Parts(settings, upstream, store, seal, key, rules, profiles, counter, counters, log))
+    doors = Doors(settings.server, readiness, counters, admin.lists(reading), admin.items(reading))
+
+    def close() -> None:
+        reading.close()
+        store.close()
+        log.close()
+
+    return Assembly(models, doors, counters, close)
+
+
+def _profiles(settings: Settings) -> Profiles:
+    own = settings.clients
+    profiles = load_profiles([packaged_folder() / "clients", *own.folders])
+    return profiles.with_settings(
+        ignore_tags=own.ignore_tags, answer_tools=own.answer_tools, denial_patterns=own.denial_patterns
+    )

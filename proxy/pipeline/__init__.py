@@ -1,0 +1,1 @@
+"""What happens to one model request, step by step."""

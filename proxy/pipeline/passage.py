@@ -1,0 +1,48 @@
+"""One request on its way, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from proxy.compaction.draft import Policy
+from proxy.compaction.plan import Plan
+from proxy.compaction.summary import Summary
+from proxy.exchange import Call
+from proxy.pipeline.conversation import Case
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One request on its way: what was decided, and the body that goes out now."""
+
+    call: Call
+    receipt: str
+    body: bytes
+    case: Case | None = None
+    plan: Plan | None = None
+    policy: Policy | None = None
+    summary: Summary | None = None  # a model-written one that this request used
+    flags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    retried: bool = False
+    suspects: frozenset[str] = frozenset()  # insertions left out because the upstream refused a body with them
+
+    @property
+    def rewritten(self) -> bool:
+        """Whether other bytes than the client's go out."""
+        return self.body is not self.call.body
+
+    def flagged(self, flag: str, note: str = "") -> Passage:
+        """The same with one more flag, and why."""
+        notes = (*self.notes, note) if note else self.notes
+        return replace(self, flags=tuple(dict.fromkeys((*self.flags, flag))), notes=notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an exchange ended: status (0 = no answer was finished), and a copy of the answer's bytes."""
+
+    status: int
+    body: bytes = b""
+    sse: bool = False
+    partial: bool = False

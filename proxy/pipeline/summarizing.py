@@ -1,0 +1,89 @@
+"""Asks the same upstream for the optional summary of a span, with the request's own credentials, never stored."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from proxy.compaction.cut import make_cut
+from proxy.compaction.draft import Policy, Tools
+from proxy.compaction.insertion import Insertion
+from proxy.compaction.plan import draft_of
+from proxy.compaction.summary import Summary, SummaryRejected, request, source_text, validated
+from proxy.compaction.view import View
+from proxy.pipeline.conversation import Case
+from proxy.dialects.base import Dialect
+from proxy.errors import GoalkeeperError
+from proxy.exchange import Call, Copy
+from proxy.settings.model import Summarizer as SummarizerSettings
+from proxy.tokens import Counter
+from proxy.upstream import Upstream
+
+INTERNAL = ("x-goalkeeper-internal", "summary")
+_PASSED_ON = ("authorization", "x-api-key", "api-key", "openai-organization", "openai-project", "user-agent")
+
+
+class Summarizer:
+    """Writes summaries: awaited (inline), or ahead of the next cut (background)."""
+
+    def __init__(self, settings: SummarizerSettings, dialect: Dialect, upstream: Upstream, counter: Counter) -> None:
+        self._settings = settings
+        self._dialect = dialect
+        self._upstream = upstream
+        self._counter = counter
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def summary(self, call: Call, view: View, cut: Insertion, policy: Policy) -> Summary:
+        """Gives a validated summary of the messages that a cut takes out. Raises GoalkeeperError."""
+        leaving = [view.messages[index] for index in range(view.place(cut.start), view.place(cut.end))]
+        room = int(policy.budget.hard / max(policy.ratio, 0.01) * 0.8) - self._settings.max_tokens
+        source = source_text(leaving, self._counter.text, max(room, 500) if policy.budget.hard else 0)
+        model = self._settings.model or view.transcript.model
+        answered = await self._ask(call, request(model, source, self._settings.max_tokens))
+        answer = self._dialect.answer(answered, sse=False)
+        text = validated(answer, source, self._counter.text(source), self._counter.text)
+        return Summary(text, cut.start, cut.end, model, answer.prompt_tokens + answer.completion_tokens)
+
+    async def _ask(self, call: Call, body: bytes) -> bytes:
+        headers = [(name, value) for name, value in call.headers if name.lower() in _PASSED_ON]
+        headers += [("Content-Type", "application/json"), ("Accept", "application/json")]
+        try:
+            async with asyncio.timeout(self._settings.timeout_seconds):
+                reply = await self._upstream.send(
+                    "POST", "/v1/chat/completions", headers, body, identity=True, own=(INTERNAL,)
+                )
+                try:
+                    copy = Copy()
+                    copy.add(await reply.read())
+                finally:
+                    reply.close()
+        except TimeoutError as error:
+            raise SummaryRejected(f"no summary within {self._settings.timeout_seconds:g} s") from error
+        if reply.status != 200:
+            raise SummaryRejected(f"the summariser answered with status {reply.status}")
+        return copy.text(reply.header("content-encoding"))
+
+    def prepare(self, call: Call, case: Case, policy: Policy, tools: Tools) -> None:
+        """Starts a summary of what the next cut will take out, unless one waits or is being written."""
+        state, view = case.state, case.view
+        if state is None or view is None or state.summarizing or state.memory.summary is not None:
+            return
+        cut = make_cut(draft_of(view, case.branch, state.memory, policy, tools))
+        if cut is None:
+            return
+        state.summarizing = True
+        task = asyncio.create_task(self._prepared(call, case, cut.fresh[-1], policy))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _prepared(self, call: Call, case: Case, cut: Insertion, policy: Policy) -> None:
+        state, view = case.state, case.view
+        assert state is not None
+        assert view is not None
+        try:
+            summary = await self.summary(call, view, cut, policy)
+            state.memory = replace(state.memory, summary=summary)
+        except GoalkeeperError:
+            return  # the digest stands; the next request near the cut tries again
+        finally:
+            state.summarizing = False
