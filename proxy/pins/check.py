@@ -6,10 +6,12 @@ import time
 from collections.abc import Iterator
 
 from proxy.pins.match import judge
-from proxy.pins.reading import Problem
-from proxy.pins.rule import Rule
-from proxy.pins.rules import RuleSet
+from proxy.pins.model import Verdict
+from proxy.pins.quoted import strip_quoted
 from proxy.pins.regexps import Subject
+from proxy.pins.rule import Example, Rule
+from proxy.pins.rules import RuleSet
+from proxy.pins.source import Problem
 
 SLOW_SECONDS = 0.25
 _HOSTILE = ("a", " ", "a ", "no, ", "不", "1.", "-")
@@ -18,28 +20,33 @@ _HOSTILE = ("a", " ", "a ", "no, ", "不", "1.", "-")
 def failures(rules: RuleSet) -> Iterator[Problem]:
     """Gives a problem for each example that goes wrong and each rule that is slow on long texts."""
     for rule in rules.rules:
-        for index, example in enumerate(rule.match):
-            yield from _must_match(rule, rules, index, example)
-        for index, example in enumerate(rule.no_match):
-            verdict = judge(example, first=False, asked="", rules=rules)
-            if verdict.rule == rule.name or (not rule.decides and rule.label in verdict.labels):
-                message = f"{example!r} must not match, but rule {rule.name!r} takes it"
-                yield Problem(rule.place, f"examples.no_match[{index}]", message, "add a pattern under 'not'")
+        for example in rule.match:
+            yield from _must_match(rule, rules, example)
+        for example in rule.no_match:
+            if _takes(rule, judge(example.text, first=False, asked="", rules=rules)):
+                message = f"{example.text!r} must not match, but rule {rule.name!r} takes it"
+                yield Problem(example.place, "", message, "add a pattern under 'not'")
         slow = _slow(rule)
         if slow:
-            yield Problem(rule.place, f"rule {rule.name!r}", slow, "make its patterns narrower")
+            yield Problem(rule.place, "", f"rule {rule.name!r} {slow}", "make its patterns narrower")
 
 
-def _must_match(rule: Rule, rules: RuleSet, index: int, example: str) -> Iterator[Problem]:
-    verdict = judge(example, first=False, asked="", rules=rules)
-    if verdict.rule == rule.name or (not rule.decides and rule.label in verdict.labels):
+def _takes(rule: Rule, verdict: Verdict) -> bool:
+    return verdict.rule == rule.name or (not rule.decides and rule.label in verdict.labels)
+
+
+def _must_match(rule: Rule, rules: RuleSet, example: Example) -> Iterator[Problem]:
+    if rule.roles or rule.clients:  # such a rule speaks only where the client is known
         return
-    key = f"examples.match[{index}]"
-    if not rule.applies(Subject.of(example), "user", "") and not (rule.roles or rule.clients):
-        yield Problem(rule.place, key, f"no pattern of rule {rule.name!r} matches {example!r}", "add or widen a pattern")
-    elif rule.decides:
-        message = f"{example!r} matches, but rule {verdict.rule!r} decides it"
-        yield Problem(rule.place, key, message, f"raise the priority of {rule.name!r} (it is {rule.priority})")
+    verdict = judge(example.text, first=False, asked="", rules=rules)
+    if _takes(rule, verdict):
+        return
+    if not rule.applies(Subject.of(strip_quoted(example.text)), "user", ""):
+        message = f"no pattern of rule {rule.name!r} matches {example.text!r}"
+        yield Problem(example.place, "", message, "add or widen a pattern")
+    else:
+        message = f"rule {rule.name!r} matches {example.text!r}, but {verdict.rule!r} decides it"
+        yield Problem(example.place, "", message, f"raise the priority of {rule.name!r} (it is {rule.priority})")
 
 
 def _slow(rule: Rule) -> str:

@@ -109,7 +109,7 @@ def give_way(
     `hard` says that the limit was set by a person. `short` shows all history in its short form from the start.
     """
     kept = Kept(
-        tuple(Shown(pin, pin.text, True) for pin in pins),
+        tuple(Shown(pin, pin.text, verbatim=True) for pin in pins),
         tuple(_line(entry, full=not short) for entry in history),
     )
     if kept.tokens(count) <= limit_tokens:
@@ -216,7 +216,8 @@ def _cut(kept: Kept, ids: frozenset[str], length: int) -> Kept:
         else:
             shown = excerpt(text, length, item.pin.message)
         # The mark costs characters too: a text that is hardly longer than its excerpt stays whole.
-        return Shown(item.pin, shown, False) if len(shown) < len(text) else Shown(item.pin, text, True)
+        shorter = len(shown) < len(text)
+        return Shown(item.pin, shown if shorter else text, verbatim=not shorter)
 
     pins = tuple(cut(item) for item in kept.pins)
     flags = kept.flags

@@ -7,7 +7,9 @@ what remains is pinned. The words of all languages stand in the rule files, the 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 
 from proxy.pins.model import Kind, Verdict
 from proxy.pins.quoted import ends_of, strip_quoted
@@ -15,12 +17,14 @@ from proxy.pins.regexps import Subject
 from proxy.pins.rule import BINDING, Rule
 from proxy.pins.rules import RuleSet
 
-WEAK = 50  # rules below this priority give way to structure
+WEAK = 50  # binding rules below this priority give way to structure
 WHOLE = 94  # history rules from this priority on speak about the whole turn: no other rule is asked
-REMARK = 60  # characters
-BRIEF = 4  # words
+REMARK = 60  # characters of own words above pasted output that are only a remark about it
+BRIEF = 4  # words of a turn that withdraws or closes and says nothing else
+CACHEABLE = 8000  # characters; a longer text isn't worth its place in the cache
 
-_CURLY = str.maketrans({"’": "'", "‘": "'", "´": "'", "\u00a0": " ", "\u202f": " "})  # noqa: RUF001
+_PLAIN_MARKS = str.maketrans({"’": "'", "‘": "'", "´": "'", "\u00a0": " ", "\u202f": " "})
+_LETTER = re.compile(r"\w")
 _ASKS = re.compile(
     r"[?？؟]|\b(?:which|choose|pick|options?|variants?|alternatives?|opci[oó]n(?:es)?|varianten?|optionen|op[cç][oõ]es)\b"
     r"|(?:^|[\s(])[aA1][.):]?\s.{1,120}[\s,;(][bB2][.):]?\s|вариант|选择|方案|どれ|どちら|다음 중|اختر",
@@ -29,61 +33,64 @@ _ASKS = re.compile(
 _PICK = re.compile(
     r"^\W*(?:option|opci[oó]n|op[cç][aã]o|variante?|nummer|number|вариант|choice|plan|q)?\s*"
     r"(?:[a-h]|\d{1,2}|(?:the )?(?:first|second|third|last|former|latter)(?: one)?|第?[一二三四五123-9][个個号番]?)"
-    r"(?:\s*(?:,|and|&|\+)\s*(?:q?\d{1,2}\s*:\s*)?[a-h\d])*(?:\s*,?\s*(?:please|pls|bitte|por favor))?\W*$",
+    r"(?:\s*(?:,|and|&|\+)\s*(?:q?\d{1,2}\s*:\s*)?[a-h\d]){0,9}(?:\s*,?\s*(?:please|pls|bitte|por favor))?\W*$",
     re.IGNORECASE,
 )
-_FILLER = re.compile(r"^\W*(?:log line|step|line|turn|msg|message|item)?\s*[a-z]?\d{1,5}\b[\s:.-]*(\w)?\1*\W*$", re.IGNORECASE)
+_FILLER = re.compile(
+    r"^\W*(?:log line|step|line|turn|msg|message|item)?\s*[a-z]?\d{1,5}\b[\s:.-]*(\w)?\1*\W*$", re.IGNORECASE
+)
 
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a verdict depends on."""
+
+    text: str
+    first: bool
+    asks: bool  # whether the assistant had asked something
+    rules: RuleSet
+    via: str
+    client: str
 
 
 def judge(text: str, *, first: bool, asked: str, rules: RuleSet, via: str = "", client: str = "") -> Verdict:
-    """Gives what the rules say about a turn; `first`: no goal was said yet, `asked`: the assistant's closing words."""
-    if len(text) > 8000:  # such a text isn't worth its place in the cache
-        return _judge(text, first, _ASKS.search(asked) is not None, rules, via, client)
-    return _cached(text, first, _ASKS.search(asked) is not None, rules, via, client)
+    """Gives what the rules say about a turn; `first`: no goal stands, `asked`: the assistant's closing words."""
+    said = _Said(text, first, _ASKS.search(asked) is not None, rules, via, client)
+    return _cached(said) if len(text) <= CACHEABLE else _judge(said)
 
 
-def _judge(text: str, first: bool, asks: bool, rules: RuleSet, via: str, client: str) -> Verdict:
-    control = _control(text, rules.marker)
+def _judge(said: _Said) -> Verdict:
+    control = _control(said.text, said.rules.marker)
     if control:
         return control
-    bounded = ends_of(text).translate(_CURLY)
+    bounded = ends_of(said.text).translate(_PLAIN_MARKS)
     own = strip_quoted(bounded)
-    pasted = len(own) < len(bounded) // 2
-    if not re.search(r"\w", own.replace("“…”", "")):
-        return _without_words(text, own, first)
-    subject = Subject.of(own)
-    role = "tool" if via else "user"
-    found = _applying(rules, subject, role, client)
-    labels = tuple(dict.fromkeys(rule.label for rule in found))
+    if not _LETTER.search(own.replace("“…”", "")):
+        return _without_words(said, own)
+    found = _applying(said, Subject.of(own))
     winner = next((rule for rule in found if rule.decides), None)
-    if first and not _small(winner, own):
-        return Verdict("goal", winner.name if winner and winner.kind == "goal" else "first turn", "session", ("goal",))
-    if _FILLER.match(own) and not (asks and _PICK.match(own)):
-        return Verdict(None, "filler", labels=("step", *labels))
-    if _PICK.match(own):
-        return _picked(asks)
-    if winner is None or (winner.kind and winner.priority < WEAK):
-        if pasted and len(own) < REMARK:  # a few words above pasted output say that something fails
-            return Verdict(None, "pasted material", labels=("complaint", *labels))
-    if winner is None:
-        return _remaining(own, asks, labels)
-    deciding = (winner.label, *(label for label in labels if label != winner.label))
-    return Verdict(winner.kind, winner.name, winner.scope, deciding)
-
-
-def _applying(rules: RuleSet, subject: Subject, role: str, client: str) -> list[Rule]:
-    """Gives the rules that speak about the text; a go-ahead or greeting and nothing else ends the search."""
-    found: list[Rule] = []
-    for rule in rules.rules:
-        if rule.applies(subject, role, client):
-            found.append(rule)
-            if rule.kind is None and rule.priority >= WHOLE:
-                break
-    return found
+    if said.first and not _small(winner, own):
+        stated = winner is not None and winner.kind == "goal"
+        return Verdict("goal", winner.name if winner and stated else "first turn", labels=("goal",))
+    labels = tuple(dict.fromkeys(rule.label for rule in found))
+    pasted = len(own) < REMARK and len(own) < len(bounded) // 2
+    found_by = _by_shape(said, own, labels) or _by_rule(winner, labels, pasted=pasted)
+    return found_by or _by_default(said, labels, own)
 
 
 _cached = lru_cache(maxsize=4096)(_judge)
+
+
+def _applying(said: _Said, subject: Subject) -> list[Rule]:
+    """Gives the rules that speak about the text; a go-ahead or greeting and nothing else ends the search."""
+    found: list[Rule] = []
+    role = "tool" if said.via else "user"
+    for rule in said.rules.rules:
+        if rule.applies(subject, role, said.client):
+            found.append(rule)
+            if rule.kind is None and rule.decides and rule.priority >= WHOLE:
+                break
+    return found
 
 
 def _small(winner: Rule | None, own: str) -> bool:
@@ -93,41 +100,56 @@ def _small(winner: Rule | None, own: str) -> bool:
     return winner.kind is None and winner.label in ("chatter", "approval")
 
 
-def _without_words(text: str, own: str, first: bool) -> Verdict:
-    if first and text.strip():
+def _without_words(said: _Said, own: str) -> Verdict:
+    if said.first and said.text.strip():
         return Verdict("goal", "first turn", labels=("goal",))
     if own:  # a quotation alone is material to work on
-        return Verdict(None, "quotation", labels=("step",))
-    if text.strip() and not re.search(r"\w", text):
-        return Verdict(None, "no words", labels=("chatter",))
+        return Verdict(None, "quotation" if "“…”" in own else "no words", labels=("step",))
     return Verdict(None, "pasted material", labels=("complaint",))
 
 
-def _picked(asks: bool) -> Verdict:
-    if asks:
+def _by_shape(said: _Said, own: str, labels: tuple[str, ...]) -> Verdict | None:
+    """Judges the letter of an option and a numbered filler line, which no word list can hold."""
+    picked = _PICK.match(own) is not None
+    if picked and said.asks:
         return Verdict("decision", "option picked", labels=("decision",))
-    return Verdict(None, "menu", labels=("approval",))
+    if _FILLER.match(own):
+        return Verdict(None, "filler", labels=("step", *labels))
+    return Verdict(None, "menu", labels=("approval",)) if picked else None
 
 
-def _remaining(own: str, asks: bool, labels: tuple[str, ...]) -> Verdict:
+def _by_rule(winner: Rule | None, labels: tuple[str, ...], *, pasted: bool) -> Verdict | None:
+    weak = winner is None or (winner.kind is not None and winner.priority < WEAK)
+    if weak and pasted:  # a few words above pasted output say that something fails
+        return Verdict(None, "pasted material", labels=("complaint", *labels))
+    if winner is None:
+        return None
+    deciding = (winner.label, *(label for label in labels if label != winner.label))
+    return Verdict(winner.kind, winner.name, winner.scope, deciding)
+
+
+def _by_default(said: _Said, labels: tuple[str, ...], own: str) -> Verdict:
     act = next((label for label in labels if label in ("retract", "close")), "")
     if act and len(own.split()) <= BRIEF:  # "forget it", "that is done": an act and no words to keep
         return Verdict(None, act, labels=(act, *(label for label in labels if label != act)))
-    kind: Kind = "decision" if asks else "constraint"
+    kind: Kind = "decision" if said.asks else "constraint"
     return Verdict(kind, "nothing says otherwise", labels=(kind, *labels))
 
 
+@lru_cache(maxsize=16)
+def _control_pattern(marker: str) -> re.Pattern[str]:
+    return re.compile(rf"^[ \t]*{re.escape(marker)}(un)?pin(?::(\w+))?[ \t]+(?=\S)", re.MULTILINE | re.IGNORECASE)
+
+
 def _control(text: str, marker: str) -> Verdict | None:
-    """Reads `!pin TEXT`, `!pin:goal TEXT` and `!unpin TEXT` at the start of a line; TEXT runs to the end of the turn."""
-    for word in ("pin", "unpin"):
-        found = re.search(rf"^[ \t]*{re.escape(marker)}{word}(?::(\w+))?[ \t]+(?=\S)", text, re.MULTILINE | re.IGNORECASE)
-        if not found:
-            continue
-        kind = (found[1] or "constraint").lower()
-        span = (found.end(), len(text.rstrip()))
-        if word == "unpin":
-            return Verdict(None, "unpin", labels=("retract", "control"), span=span)
-        bound: Kind = kind if kind in BINDING else "constraint"  # type: ignore[assignment]
-        alone = not text[: found.start()].strip()
-        return Verdict(bound, "pin", labels=(bound, "control"), span=span if alone else None)
-    return None
+    """Reads `!pin TEXT`, `!pin:goal TEXT` and `!unpin TEXT` at the start of a line; TEXT runs to the turn's end."""
+    found = _control_pattern(marker).search(text) if marker in text else None
+    if found is None:
+        return None
+    span = (found.end(), len(text.rstrip()))
+    if found[1]:
+        return Verdict(None, "unpin", labels=("retract", "control"), span=span)
+    named = (found[2] or "constraint").lower()
+    kind = cast("Kind", named if named in BINDING else "constraint")
+    before = text[: found.start()].strip()  # words before the marker aren't to be lost: then the whole turn is pinned
+    return Verdict(kind, "pin", labels=(kind, "control"), span=None if before else span)

@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import re
 
-_QUANTIFIER = re.compile(r"[*+]|\{\d*,\}")
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]|[*+]|\{\d*,\}|.", re.DOTALL)
+_UNBOUNDED = re.compile(r"[*+]|\{\d*,\}")
 
 
 def nested_quantifier(pattern: str) -> str:
     """Gives the first group that repeats without bound something that itself repeats without bound, "" without one."""
-    opened: list[tuple[int, bool]] = []  # start of each open group, and whether it holds an unbounded quantifier
+    opened: list[tuple[int, bool]] = []  # start of each open group, and whether what is around it repeats
     repeats = False
-    in_class = False
-    index = 0
-    while index < len(pattern):
-        char = pattern[index]
-        if char == "\\":
-            index += 2
-            continue
-        if in_class:
-            in_class = char != "]"
-        elif char == "[":
-            in_class = True
-            index += pattern[index + 1 : index + 3] == "^]" or pattern[index + 1 : index + 2] == "]"
-        elif char == "(":
-            opened.append((index, repeats))
+    for token in _TOKEN.finditer(pattern):
+        if token[0] == "(":
+            opened.append((token.start(), repeats))
             repeats = False
-        elif char == ")" and opened:
-            start, outer = opened.pop()
-            if repeats and _QUANTIFIER.match(pattern, index + 1):
-                return pattern[start : index + 2]
-            repeats = repeats or outer
-        elif _QUANTIFIER.match(pattern, index):
+        elif token[0] == ")" and opened:
+            start, around = opened.pop()
+            if repeats and _UNBOUNDED.match(pattern, token.end()):
+                return pattern[start : token.end() + 1]
+            repeats = repeats or around
+        elif _UNBOUNDED.fullmatch(token[0]):
             repeats = True
-        index += 1
     return ""

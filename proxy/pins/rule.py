@@ -15,6 +15,14 @@ SCOPES = ("once", "session", "project")
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """A text that a rule file says something about, and where it stands."""
+
+    text: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One compiled rule; with `kind` None a turn that it decides is history, or it only adds its label."""
 
@@ -27,8 +35,8 @@ class Rule:
     exceptions: tuple[Matcher, ...]
     roles: tuple[str, ...]  # "user", "tool" (human words in a tool result); () = both
     clients: tuple[str, ...]  # globs over profile names; () = all
-    match: tuple[str, ...]  # examples that this rule must decide
-    no_match: tuple[str, ...]  # examples that it must leave alone
+    match: tuple[Example, ...]  # what this rule must decide
+    no_match: tuple[Example, ...]  # what it must leave alone
     place: str  # file:line:column, or the key path of an inline rule
 
     @property

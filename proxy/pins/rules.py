@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from proxy.errors import ConfigError
-from proxy.pins.reading import Document, Problem, RuleReader, read_yaml
+from proxy.pins.reading import RuleReader
 from proxy.pins.rule import Rule
+from proxy.pins.source import Document, Problem, read_yaml
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 _WORD = re.compile(r"[^\W_]+(?:[.'\-/][^\W_]+)*", re.UNICODE)
 _HAN = re.compile("[\u3400-\u9fff\u30a0-\u30ff]+")
-_CLAUSE = re.compile(r"[^.!?;,:\n。！？；，、：]+(?:[.,:](?=\S)[^.!?;,:\n。！？；，、：]+)*[.!?;。！？；]?")  # noqa: RUF001
+_CLAUSE = re.compile(r"[^.!?;,:\n。！？；，、：]+(?:[.,:](?=\S)[^.!?;,:\n。！？；，、：]+)*[.!?;。！？；]?")
 _NEGATION = re.compile(
     r"\b(?:not?|never|don'?t|do not|skip|without|nicht|kein\w*|nie|ohne|pas|jamais|sans|no|nunca|sin|não|sem|non|mai"
     r"|senza|не|нет|никогда|без)\b|不|别|没|ない|ず|말고|마|لا|بدون",
@@ -17,8 +17,8 @@ _VALUE = r"(?:(?:the|a|an|der|die|das|den|le|la|les|el|los|o|os|il|в)\s+)?[\"'`
 _DENIED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\b(?:not|instead of|rather than|nicht|statt|anstatt|pas|au lieu de|plutôt que|en vez de|em vez de|não|invece di"
-        rf"|non|вместо|не)\s+{_VALUE}",
+        r"\b(?:not|instead of|rather than|nicht|statt|anstatt|pas|au lieu de|plutôt que|en vez de|em vez de|não|non"
+        r"|invece di|вместо|не)\s+" + _VALUE,
         r"(?:不是|不用|而不是)\s*([\w]{1,8})",
         r"([\w.]{1,20})」?(?:ではなく|じゃなくて)",
         r"([\w.]{1,20}?)(?:이|가)? ?(?:말고|대신|아니라)",
@@ -26,20 +26,22 @@ _DENIED = tuple(
     )
 )
 _COMMON = frozenset(
-    """the and for with that this then than but not you your our are was were will would can could should must have has had
-    use used using please just only also too from into onto about after before when where what which who why how all any
-    some each every one two more most less same other again now still new old make made want need put keep let lets get
-    add added take back out off over set work works done doing does did yes okay sure it's its i'm i'll don't dont doesn't
-    instead actually sorry wait stop ref see note nor via etc per never always file files thing things task code line lines text way day days time
-    und oder der die das den dem ein eine einen mit für von auf aus bei nach noch doch aber nur auch nicht kein keine bitte
-    soll sollen muss ist sind war wird werden ich wir sie man alle alles jetzt immer mehr les des une pour avec dans sur pas
-    plus que qui est sont sera tout tous aussi mais faut los las una para con por que del como pero más solo sin esta está
-    uma com não mas isso esse essa mais também quero что это как для или все всё только еще уже надо нужно чтобы
-    che non per della questo sono""".split()
+    """
+    the and for with that this then than but not you your our are was were will would can could
+    should must have has had use used using please just only also too from into onto about after
+    before when where what which who why how all any some each every one two more most less same
+    other again now still new old make made want need put keep let lets get add added take back out
+    off over set work works done doing does did yes okay sure it's its i'm i'll don't dont doesn't
+    instead actually sorry wait stop ref see note nor via etc per never always file files thing
+    things task code line lines text way day days time und oder der die das den dem ein eine einen
+    mit für von auf aus bei nach noch doch aber nur auch nicht kein keine bitte soll sollen muss ist
+    sind war wird werden ich wir sie man alle alles jetzt immer mehr les des une pour avec dans sur
+    pas plus que qui est sont sera tout tous aussi mais faut los las una para con por del como pero
+    más solo sin esta está uma com não mas isso esse essa também quero что это как для или все всё
+    только еще уже надо нужно чтобы che non della questo sono
+    """.split()  # noqa: SIM905 (a paragraph is easier to keep than a list)
 )
-_COMMON_HAN = frozenset(
-    ["不要", "以后", "可以", "这个", "那个", "一个", "我们", "先做", "现在", "还是", "就是", "改成", "必须", "每个", "所有", "不用"]
-)
+_COMMON_HAN = frozenset("不要 以后 可以 这个 那个 一个 我们 先做 现在 还是 就是 改成 必须 每个 所有 不用".split())  # noqa: SIM905
 
 
 @lru_cache(maxsize=2048)
