@@ -67,19 +67,30 @@ _QUOTED = "|".join(
     f"{quote}(?P<{name}>{_run(inside)})"
     for quote, name, inside in (('"', "double", r'[^"\\\n]'), ("'", "single", r"[^'\\\n]"), ("`", "back", r"[^`\\\n]"))
 )
+_LATIN_WORDS = ("senha", "Senha", "contrase", "Contrase", "passe", "Passe")
+_OTHER_WORDS = ("пароль", "Пароль", "密码", "密碼", "パスワード")
+
+
+def _escaped(word: str) -> str:
+    """A word as JSON in plain ASCII spells it, at any depth of quoting; the first backslash stands before it."""
+    return r"\\{1,8}".join(f"u{ord(letter):04x}" for letter in word)
+
+
+_ESCAPED_WORDS = tuple((f"\\u{ord(word[0]):04x}", _escaped(word)) for word in _OTHER_WORDS)
+_IS = rf"(?:是|\\{{1,8}}{_escaped('是')})"
+_COLON = rf"(?::=|=>|==?|[:：]|\\{{1,8}}{_escaped('：')})"
 _ASSIGNED = re.compile(
     r"(?P<word>passw(?:or)?[dt]|passphrase|passcode|pwd|secret|token|key|credentials?"
-    r"|senha|contrase(?:ñ|n|\\u00f1)a|passe|пароль|密码|密碼|パスワード)"
+    r"|senha|contrase(?:ñ|n|\\{1,8}u00f1)a|passe"
+    rf"|{'|'.join((*_OTHER_WORDS, *(spelled for _, spelled in _ESCAPED_WORDS)))})"
     r"(?:_?(?:base64|base|value|[0-9]{1,2}))?(?![A-Za-z0-9])"
     r"(?:\\{0,3}[\"'`])?"
-    r"(?P<sep>[ \t]{0,8}(?::=|=>|==?|[:：])[ \t]{0,8}|[ \t]{1,2}(?:is|was|to|ist|es|est|é|è)[ \t]{1,2}|是)"
+    rf"(?P<sep>[ \t]{{0,8}}{_COLON}[ \t]{{0,8}}|[ \t]{{1,2}}(?:is|was|to|ist|es|est|é|è)[ \t]{{1,2}}|{_IS})"
     rf"(?:\\{{0,3}}(?-i:{_QUOTED})|(?P<bare>(?-i:{_BARE})))",
     re.IGNORECASE,
 )
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_. -]{0,24}\Z")
 _WORDS = (b"passw", b"passphrase", b"passcode", b"pwd", b"secret", b"token", b"key", b"credential")
-_LATIN_WORDS = ("senha", "Senha", "contrase", "Contrase", "passe", "Passe")
-_OTHER_WORDS = ("пароль", "Пароль", "密码", "密碼", "パスワード")
 _BEARER = re.compile(r"(?P<scheme>bearer)[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/=-]{8,8000})", re.IGNORECASE)
 _AUTHORIZATION = re.compile(
     r"authorization(?:\\{0,3}[\"'])?[ \t]{0,4}[:=][ \t]{0,4}(?:\\{0,3}[\"'])?"
@@ -126,12 +137,11 @@ def shapes_in(text: str) -> list[Secret]:
 
 def _word_places(text: str, probe: bytes) -> list[int]:
     places = [at for word in _WORDS if word in probe for at in _places(probe, word)]
-    places += [at for word in _foreign_words(text) if word in text for at in _places(text, word)]
+    words = _LATIN_WORDS if text.isascii() else _LATIN_WORDS + _OTHER_WORDS
+    places += [at for word in words if word in text for at in _places(text, word)]
+    if "\\u" in text:
+        places += [at + 1 for start, _ in _ESCAPED_WORDS if start in text for at in _places(text, start)]
     return places
-
-
-def _foreign_words(text: str) -> tuple[str, ...]:
-    return _LATIN_WORDS if text.isascii() else _LATIN_WORDS + _OTHER_WORDS
 
 
 def _places(text: AnyStr, anchor: AnyStr) -> Iterator[int]:

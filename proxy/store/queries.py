@@ -198,23 +198,15 @@ def transcript(db: sqlite3.Connection, reads: Reads, session: str) -> list[Row]:
     ).fetchone()
     if newest:
         answer = json.loads(newest[0])
-        calls = [_call(call["id"], call["name"], call["arguments"]) for call in answer["calls"]]
-        found.append({"role": "assistant", "text": answer["text"], "calls": calls})
+        found.append({"role": "assistant", "text": answer["text"], "calls": answer["calls"]})
     return found
 
 
 def _said(body: str) -> Row:
     message = Chat().message(body.encode())
-    calls = [_call(part.call_id, part.name, part.text) for part in message.parts if part.kind == "call"]
-    return {"role": message.role, "text": message.text, "calls": calls}
-
-
-def _call(name: str, tool: str, arguments: str) -> Row:
-    try:
-        value = json.loads(arguments)
-    except ValueError:
-        value = arguments
-    return {"id": name, "name": tool, "input": value}
+    calls = [part for part in message.parts if part.kind == "call"]
+    told = [{"id": call.call_id, "name": call.name, "arguments": call.text} for call in calls]
+    return {"role": message.role, "text": message.text, "calls": told}
 
 
 def _filters(query: Query, names: tuple[str, ...]) -> tuple[list[str], list[str]]:

@@ -38,6 +38,7 @@ class Store(Reads):
         self._writing = db
         self._writer = Writer(db, seal)
         self._orders: SimpleQueue[_Order | None] = SimpleQueue()
+        self._closed = False
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
 
     @classmethod
@@ -49,18 +50,23 @@ class Store(Reads):
 
     def submit(self, batch: Batch) -> Future[None]:
         """Queues a batch. The future resolves when it is committed and its facts stand in the JSONL view."""
-        future: Future[None] = Future()
-        self._orders.put((batch, future))
-        return future
+        return self._queue(batch)
 
     def run(self, job: Callable[[sqlite3.Connection], T]) -> Future[T]:
         """Queues a job that does its own transactions on the writing connection, such as a purge."""
-        future: Future[T] = Future()
-        self._orders.put((job, future))
+        return self._queue(job)
+
+    def _queue(self, what: Batch | Job) -> Future[Any]:
+        future: Future[Any] = Future()
+        if self._closed:
+            _fail(future, ValueError("the store is closed"))
+        else:
+            self._orders.put((what, future))
         return future
 
     def close(self) -> None:
         """Writes what is queued and closes the file."""
+        self._closed = True
         if self._thread.is_alive():
             self._orders.put(None)
             self._thread.join()
@@ -101,7 +107,7 @@ class Store(Reads):
             return
         try:
             self._transact([batch for batch, _ in batches])
-        except (sqlite3.Error, OSError, ValueError, TypeError) as error:
+        except Exception as error:  # noqa: BLE001 — a writer that dies would leave every later request waiting
             if len(batches) == 1:
                 _fail(batches[0][1], error)
                 return
@@ -153,7 +159,7 @@ class Store(Reads):
 def _settle(future: Future[Any], job: Job, db: sqlite3.Connection) -> None:
     try:
         future.set_result(job(db))
-    except (sqlite3.Error, OSError, StoreError) as error:
+    except Exception as error:  # noqa: BLE001 — as above
         _fail(future, error)
 
 

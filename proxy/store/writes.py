@@ -43,6 +43,10 @@ class Writer:
         for change in batch.lineage:
             self._lineage(batch, change, at)
         self._path(batch, at)
+        self._records(batch, at)
+        return self._facts(batch.tenant, batch.facts) if batch.facts else []
+
+    def _records(self, batch: Batch, at: str) -> None:
         for insertion in batch.insertions:
             record = self._sealed(batch.tenant, _encode(insertion).decode())
             self._db.execute(
@@ -60,7 +64,6 @@ class Writer:
             self._learnt(batch.learnt)
         for branch, plan in batch.quarantine:
             self._db.execute("INSERT OR IGNORE INTO quarantine VALUES (?, ?, ?)", (branch, plan, at))
-        return self._facts(batch.tenant, batch.facts) if batch.facts else []
 
     def _sealed(self, tenant: str, text: str) -> str:
         masked, secrets = self._seal.seal_json(text)
