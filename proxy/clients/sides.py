@@ -45,18 +45,22 @@ class Marks:
 
 def side_of(transcript: Transcript, marks: Marks) -> str:
     """Gives "title", "summary", "flat" or "other" for a side call, "" for a request of the conversation itself."""
-    talk = [message for message in transcript.messages if message.role not in ("system", "developer")]
-    if not talk:
+    messages = transcript.messages
+    if not messages or messages[-1].role in ("system", "developer"):
         return ""
-    last = _last_text(talk[-1])
+    last = _last_text(messages[-1])
     system = transcript.system_text[: 2 * LOOKED_AT]
-    if talk[-1].role == "user" and _summarises(transcript, talk, last, system, marks):
+    if messages[-1].role == "user" and _summarises(transcript, last, system, marks):
         return "flat" if not transcript.tools and any(mark in last for mark in marks.flat) else "summary"
     if transcript.tools:
         return ""
-    if _asks_title(transcript, talk, last, system, marks):
+    if _asks_title(transcript, last, system, marks):
         return "title"
     return "other" if 0 < transcript.max_output <= PROBE_TOKENS else ""
+
+
+def _talk(transcript: Transcript) -> list[Message]:
+    return [message for message in transcript.messages if message.role not in ("system", "developer")]
 
 
 def _last_text(message: Message) -> str:
@@ -67,25 +71,26 @@ def _ends(text: str) -> str:
     return text if len(text) <= 2 * LOOKED_AT else f"{text[:LOOKED_AT]}\n{text[-LOOKED_AT:]}"
 
 
-def _summarises(transcript: Transcript, talk: list[Message], last: str, system: str, marks: Marks) -> bool:
+def _summarises(transcript: Transcript, last: str, system: str, marks: Marks) -> bool:
     if any(pattern.search(last) for pattern in marks.summarise_last):
         return True
     if any(pattern.search(system) for pattern in marks.summarise_system):
         return True
     if transcript.tools:
         return False
-    if any(mark in last for mark in marks.flat) and len(talk) == 1 and _SUMMARISE.search(_ends(last) + system):
-        return True
-    has_history = any(message.role == "assistant" for message in talk)
-    return has_history and _SUMMARISE.search(_ends(last)) is not None
+    if any(mark in last for mark in marks.flat) and len(_talk(transcript)) == 1:
+        return _SUMMARISE.search(_ends(last) + system) is not None
+    # Without an answer before it there is no conversation yet that could be meant.
+    return _SUMMARISE.search(_ends(last)) is not None and any(m.role == "assistant" for m in transcript.messages)
 
 
-def _asks_title(transcript: Transcript, talk: list[Message], last: str, system: str, marks: Marks) -> bool:
+def _asks_title(transcript: Transcript, last: str, system: str, marks: Marks) -> bool:
     if any(pattern.search(system) or pattern.search(last[:LOOKED_AT]) for pattern in marks.title):
         return True
     if _TITLE.search(system) or _is_title_schema(transcript.response_format):
         return True
     # Without a system text the order stands in the first words of the user text, and nobody has answered yet.
+    talk = _talk(transcript)
     return all(message.role == "user" for message in talk) and any(
         _TITLE.search(_last_text(message)[:200]) is not None for message in (talk[0], talk[-1])
     )

@@ -68,6 +68,7 @@ class Branch:
     numbers: tuple[int, ...] = ()  # turn number of each key in `keys`
     highest: int = 0  # highest turn number given
     spoken: tuple[Key, ...] = ()  # keys of the newest request, summaries named as such
+    summary_at: tuple[int, ...] = ()  # indexes of summaries in `spoken`
     requested: int = 0
     answered: bool = False
     pending: bool = False

@@ -19,18 +19,22 @@ _LINES_KEPT = 400
 _EMISSIONS_KEPT = 4000
 _READ = 60_000  # characters of one text that are looked at
 _BARE_TAG = re.compile(r"</?[a-zA-Z_]{3,20}>")
+_SENTENCE_END = re.compile(r"\n|(?<=[.!?])\s+|(?<=[。！？])")  # noqa: RUF001
 _ANALYSIS = re.compile(r"<analysis>.*?</analysis>", re.DOTALL)
 
 
 @lru_cache(maxsize=512)
 def lines_of(text: str) -> tuple[tuple[bytes, int], ...]:
-    """Gives hash and length of each line that is long enough, bare tags removed."""
-    found = []
-    for line in _ANALYSIS.sub("", text[:_READ]).split("\n"):
+    """Gives hash and length of each sentence that is long enough, each once, bare tags removed.
+
+    Sentences, not whole lines: clients wrap summaries anew, and put words of their own behind them on the same line.
+    """
+    found: dict[bytes, int] = {}
+    for line in _SENTENCE_END.split(_ANALYSIS.sub("", text[:_READ])):
         words = normal(_BARE_TAG.sub("", line))
         if len(words) >= SHORT:
-            found.append((hashed("l", words), len(words)))
-    return tuple(found[:_LINES_KEPT])
+            found[hashed("l", words)] = len(words)
+    return tuple(found.items())[:_LINES_KEPT]
 
 
 class Emissions:

@@ -142,17 +142,16 @@ class Engine:
         """Gives the branch whose newest request had these very bytes: a retry, not a new turn."""
         if not request.chain or request.side:
             return None
-        spoken = max((place for place, key in enumerate(request.keys, 1) if key.kind in "ac"), default=0)
         fits = self._inside(request.client) if request.client is not None else self._everywhere(request)
-        if fits is None or not (spoken or request.client is not None or request.retry):
+        same = [b for b in self._forest.index.chain.get(request.chain[-1]) if _equal(b, request)]
+        if fits is None or not (same := [branch for branch in same if fits(branch)]):
+            return None
+        if request.client is not None or request.retry:
+            return same[-1]
+        spoken = max((place for place, key in enumerate(request.keys, 1) if key.kind in "ac"), default=0)
+        if not spoken:
             return None  # an opening that is the same is a conversation of its own
-        same = [
-            branch
-            for branch in self._forest.index.chain.get(request.chain[-1])
-            if fits(branch) and _equal(branch, request)
-        ]
-        if not same or request.client is not None or request.retry:
-            return same[-1] if same else None
+        # Another talk with the same words may be at this very point, and has the better claim.
         waiting = self._forest.index.chain.get(request.chain[spoken - 1])
         ready = any(b not in same and fits(b) and b.answered and len(b.keys) == spoken for b in waiting)
         return None if ready else same[-1]

@@ -216,7 +216,7 @@ class Forest:
             chain=request.chain,
             numbers=branch.numbers[: len(branch.spoken)],
             epoch=branch.record.epoch,
-            summary_keys=tuple(place for place, key in enumerate(branch.spoken) if key.kind == "s"),
+            summary_keys=branch.summary_at,
             parent_branch=branch.record.parent or None,
             changes=changes or Changes(state=branch.state()),
             path=request.path,
@@ -312,6 +312,8 @@ class Forest:
         shared = branch.shared(path.chain)
         hints = self.index.record(branch, path.keys, path.chain, shared)
         branch.spoken = branch.spoken[:held] + named(path.keys[held:], branch.summaries)
+        later = (place for place in range(held, len(branch.spoken)) if branch.spoken[place].kind == "s")
+        branch.summary_at = (*(branch.summary_at if grown else ()), *later)
         fresh = shared if branch.keys else len(branch.numbers)
         known = branch.numbers[:fresh]
         if fresh < len(branch.numbers):

@@ -107,8 +107,7 @@ class Search:
         if best is None or not any(branch.system.akin(self.system) for branch in best[1]):
             best = (place, akin)
         waiting = [branch for branch in akin if len(branch.keys) == place and branch.answered]
-        bases = {branch.base_keys for branch in best[1]}
-        if waiting and {branch.base_keys for branch in waiting} <= bases:
+        if waiting and (waiting == best[1] or _bases(waiting) <= _bases(best[1])):
             return (place, waiting), True
         return best, best[0] - place > _NEAR
 
@@ -223,6 +222,10 @@ class Search:
     def newest(self, branches: list[Branch]) -> Branch:
         """Gives the branch of one session that fits best: same prompt and tools, longest shared path, newest."""
         return max(self._alike(branches), key=lambda branch: (branch.shared(self.request.chain), branch.used))
+
+
+def _bases(branches: Sequence[Branch]) -> set[frozenset[bytes]]:
+    return {branch.base_keys for branch in branches}
 
 
 def exact(branches: Sequence[Branch], system: System) -> list[Branch]:
