@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 
 from proxy.clients import Profiles, load_profiles
 from proxy.dialects.chat import Chat
@@ -17,7 +19,7 @@ from proxy.pipeline.pipeline import Pipeline
 from proxy.redaction import Sealer
 from proxy.settings import Settings, packaged_folder
 from proxy.store.keys import key_path, load_key
-from proxy.store.retention import purge
+from proxy.store.retention import Purged, purge
 from proxy.store.schema import attach
 from proxy.store.sqlite import Store
 from proxy.telemetry import Counters, Log
@@ -45,11 +47,11 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """What stands behind the gate."""
+    """What stands behind the gate; `purge` forgets what retention no longer allows to keep."""
 
     models: Exchange
     doors: Doors
-    counters: Counters
+    purge: Callable[[], Future[Purged]]
     close: Callable[[], None]
 
 
@@ -77,27 +79,27 @@ def build_pipeline(parts: Parts) -> Exchange:
     )
 
 
-def assemble(settings: Settings, upstream: Upstream) -> Assembly:
+def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
     """Loads what the settings name and builds all parts. Raises ConfigError, StoreError."""
     rules = load_rules(settings.pins.files, settings.pins.rules, marker=settings.pins.marker)
     profiles = _profiles(settings)
     key = load_key(key_path(os.environ), os.environ)
     seal = Sealer(key, enabled=settings.redaction.enabled)
     store = Store.open(settings.data, seal)
-    kept = settings.retention
-    store.run(lambda db: purge(db, days=kept.archive_days, max_bytes=kept.archive_bytes))
-    counter, counters, log = Counter(), Counters(), Log()
-    readiness = Readiness({"rules": True, "profiles": True, "store": True})
+    counter, counters = Counter(), Counters()
+    readiness = Readiness({"rules": True, "profiles": True, "store": True}, {"vocabulary": lambda: counter.ready})
     reading = attach(settings.data)
     models = build_pipeline(Parts(settings, upstream, store, seal, key, rules, profiles, counter, counters, log))
     doors = Doors(settings.server, readiness, counters, admin.lists(reading), admin.items(reading))
 
+    kept = settings.retention
+    forget = partial(purge, days=kept.archive_days, max_bytes=kept.archive_bytes)
+
     def close() -> None:
         reading.close()
         store.close()
-        log.close()
 
-    return Assembly(models, doors, counters, close)
+    return Assembly(models, doors, lambda: store.run(forget), close)
 
 
 def _profiles(settings: Settings) -> Profiles:

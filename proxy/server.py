@@ -16,7 +16,7 @@ from proxy.errors import ClientGone, ConfigError, GoalkeeperError, NoWebSocket, 
 from proxy.exchange import Call, Exchange, PassThrough
 from proxy.settings import Settings
 from proxy.settings.model import Server
-from proxy.telemetry import Counters
+from proxy.telemetry import Log
 from proxy.upstream import Headers, Upstream
 from proxy.web.doors import Doors
 
@@ -24,6 +24,7 @@ MODEL_PATHS = frozenset({"/v1/chat/completions"})
 API_ROOTS = ("/v1/", "/v1beta/")
 NAMES = {"s": "x-goalkeeper-session", "p": "x-goalkeeper-project"}  # /s/NAME/v1/… and /p/NAME/v1/…
 GRACE_SECONDS = 3.0
+TENDING_SECONDS = 3600.0
 _LINE_BYTES = 64 << 10
 _READ_BYTES = 1 << 20
 
@@ -76,12 +77,13 @@ class ResponseSink:
 class Gate:
     """Takes every HTTP request and leads it to the pipeline, to the upstream, or to our own doors."""
 
-    def __init__(self, settings: Server, models: Exchange, passing: Exchange, doors: Doors, counters: Counters) -> None:
+    def __init__(self, settings: Server, models: Exchange, passing: Exchange, doors: Doors, log: Log) -> None:
         self._settings = settings
         self._models = models
         self._passing = passing
         self._doors = doors
-        self._counters = counters
+        self._counters = doors.counters
+        self._log = log
 
     def server(self) -> web.Server:
         """Gives the aiohttp server; it needs no routing table, and cancels what a client that left had asked for."""
@@ -102,6 +104,7 @@ class Gate:
             return await self._answer(request, sink)
         except GoalkeeperError as error:
             self._counters.add("errors_total", error.code)
+            self._log.info("error", method=request.method, code=error.code, status=error.status)
             if sink.response is None:
                 return _refusal(error)
             if sink.aborted and request.transport is not None:
@@ -119,10 +122,13 @@ class Gate:
             raise NoWebSocket("Goalkeeper speaks HTTP: use the same URL with POST")
         body = await _body(request, self._settings.max_body_bytes)
         call = Call(request.method, path, (*names, *request.headers.items()), body)
-        is_model = request.method == "POST" and path.partition("?")[0] in MODEL_PATHS
-        if not is_model:
+        route = path.partition("?")[0]  # a query may hold a key: it is never logged
+        if request.method == "POST" and route in MODEL_PATHS:
+            await self._models.handle(call, sink)
+        else:
             self._counters.add("passed_total")
-        await (self._models if is_model else self._passing).handle(call, sink)
+            await self._passing.handle(call, sink)
+            self._log.info("passed", method=request.method, path=route)
         if sink.response is None:
             raise RuntimeError("an exchange ended without an answer")
         return sink.response
@@ -190,27 +196,40 @@ async def serve(settings: Settings) -> None:
         connect_seconds=limits.connect_timeout_seconds,
         silence_seconds=limits.response_timeout_seconds,
     )
+    log = Log()
     try:
-        assembly = assemble(settings, upstream)
+        assembly = assemble(settings, upstream, log)
         try:
-            await _serve(settings.server, assembly, PassThrough(upstream))
+            await _serve(settings.server, assembly, PassThrough(upstream), log)
         finally:
             assembly.close()
     finally:
         await upstream.close()
+        log.close()
 
 
-async def _serve(settings: Server, assembly: Assembly, passing: Exchange) -> None:
-    gate = Gate(settings, assembly.models, passing, assembly.doors, assembly.counters)
+async def _serve(settings: Server, assembly: Assembly, passing: Exchange, log: Log) -> None:
+    gate = Gate(settings, assembly.models, passing, assembly.doors, log)
     runner = web.ServerRunner(gate.server(), shutdown_timeout=GRACE_SECONDS)
     await runner.setup()
+    tending = asyncio.create_task(_tend(assembly, log))
     try:
         url = await _listen(runner, settings)
         stopped = _stop_signal()
         print(f"listening on {url}", flush=True)  # noqa: T201 (scripts wait for this line)
         await stopped.wait()
     finally:
+        tending.cancel()
         await runner.cleanup()
+
+
+async def _tend(assembly: Assembly, log: Log) -> None:
+    """Forgets, at the start and then once an hour, what retention no longer allows to keep."""
+    while True:
+        gone = await asyncio.wrap_future(assembly.purge())
+        if gone.sessions:
+            log.info("purged", sessions=gone.sessions, messages=gone.messages)
+        await asyncio.sleep(TENDING_SECONDS)
 
 
 async def _listen(runner: web.ServerRunner, settings: Server) -> str:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from queue import SimpleQueue
+from traceback import extract_tb
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:  # costs 100 ms at start
@@ -81,15 +82,22 @@ class Log:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
-        self._queue: SimpleQueue[tuple[str, datetime, Mapping[str, object]] | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[str, str, Mapping[str, object]] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="log", daemon=True)
         self._thread.start()
         self.dropped = 0
 
     def info(self, event: str, **fields: object) -> None:
         """Logs an event; when nobody has read the last ten thousand, it is dropped and counted."""
+        self._put("info", event, fields)
+
+    def error(self, event: str, **fields: object) -> None:
+        """Logs an error; an exception in `exc_info` is logged by the places it passed, without its words."""
+        self._put("error", event, fields)
+
+    def _put(self, level: str, event: str, fields: Mapping[str, object]) -> None:
         if self._queue.qsize() < _QUEUED:
-            self._queue.put((event, datetime.now(UTC), fields))
+            self._queue.put((level, event, {"at": datetime.now(UTC), **fields}))
         else:
             self.dropped += 1
 
@@ -101,9 +109,17 @@ class Log:
     def _write(self) -> None:
         logger = None
         while (item := self._queue.get()) is not None:
-            event, at, fields = item
+            level, event, fields = item
             logger = logger or _json_logger(self._stream)
-            logger.info(event, at=at.isoformat(timespec="milliseconds"), **fields)
+            getattr(logger, level)(event, **{name: _plain(value) for name, value in fields.items()})
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds")
+    if isinstance(value, BaseException):
+        return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in extract_tb(value.__traceback__)]
+    return value
 
 
 def _json_logger(stream: TextIO) -> structlog.typing.FilteringBoundLogger:

@@ -20,10 +20,10 @@ import pytest
 from yarl import URL
 
 from proxy.errors import GoalkeeperError
-from proxy.exchange import Call, Copy, Sink, early_reply, relay
-from proxy.server import Gate, PassThrough
+from proxy.exchange import Call, Copy, PassThrough, Sink, early_reply, relay
+from proxy.server import Gate
 from proxy.settings.model import Server
-from proxy.telemetry import Counters
+from proxy.telemetry import Counters, Log
 from proxy.upstream import Upstream
 from proxy.web.doors import Doors, Readiness
 from tests.fake_model import JSON, SSE, FakeModel, Reply, chat_reply, chat_stream, event, listening
@@ -77,6 +77,7 @@ class Running:
     client: aiohttp.ClientSession
     relaying: Relaying
     counters: Counters
+    log: Log
 
     def ask(self, body: object = QUESTION, path: str = CHAT, **more: object) -> aiohttp.client._RequestContextManager:
         data = io.BytesIO(body) if isinstance(body, bytes) else json.dumps(body).encode()
@@ -96,9 +97,11 @@ async def running(
         counters = Counters()
         relaying = Relaying(upstream, keepalive, early)
         doors = Doors(server, Readiness({"rules": False}), counters, {"facts": lambda query: {"facts": [], **query}})
-        gate = Gate(server, relaying, PassThrough(upstream, counters), doors, counters)
+        log = Log(io.StringIO())
+        stack.callback(log.close)
+        gate = Gate(server, relaying, PassThrough(upstream), doors, log)
         url = await stack.enter_async_context(listening(gate.server()))
-        yield Running(model, url, client, relaying, counters)
+        yield Running(model, url, client, relaying, counters, log)
 
 
 # --- answers come as they are ----------------------------------------------------------------------------------------
@@ -258,7 +261,7 @@ async def test_names_in_the_path_become_headers_of_ours(prefix, session, project
                 calls.append(call)
                 await original(call, sink)
 
-        gate = Gate(Server(), Keeping(), Keeping(), Doors(Server(), Readiness(), Counters()), Counters())
+        gate = Gate(Server(), Keeping(), Keeping(), Doors(Server(), Readiness(), Counters()), proxy.log)
         async with listening(gate.server()) as url, proxy.client.post(f"{url}{prefix}{CHAT}?a=b", data=b"{}") as answer:
             assert answer.status == 200
         assert calls[0].path == f"{CHAT}?a=b"

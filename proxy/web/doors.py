@@ -33,9 +33,10 @@ class Page:
 
 @dataclass(slots=True)
 class Readiness:
-    """What must be loaded before requests are treated in full; parts become true one by one."""
+    """What must be there before requests are treated in full, and what is loaded when it is first needed."""
 
     parts: dict[str, bool] = field(default_factory=dict)
+    lazy: dict[str, Callable[[], bool]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -82,6 +83,7 @@ class Doors:
         state = {
             "ready": self.readiness.ready,
             "parts": self.readiness.parts,
+            "loaded": {name: loaded() for name, loaded in self.readiness.lazy.items()},
             "warnings": self.readiness.warnings,
         }
         return _json(200 if self.readiness.ready else 503, state)
