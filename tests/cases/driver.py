@@ -259,6 +259,9 @@ class Driver:
         """Reads the doors while a proxy runs; starts one when the last was killed."""
         evidence = self.evidence
         evidence.forwards, evidence.decoys = self.model.forwards, self.model.decoys
+        for label in sorted({*self.plan.script.replies, *self.plan.script.delays}):
+            if not evidence.upstream(label):  # a case that rests on this answer would pass for nothing
+                evidence.problems.append(f"the model was never asked for {label}")
         if not self.proxies:
             return
         await self._proxy()

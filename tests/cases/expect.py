@@ -11,8 +11,9 @@ from tests.cases import checks_body, checks_stored, checks_wire
 from tests.cases.body import pairing_problems
 from tests.cases.case import Run
 from tests.cases.checks import run_check
-from tests.cases.evidence import Evidence
+from tests.cases.evidence import Evidence, Exchange
 from tests.cases.faults import Malformed, Unmet, clip
+from tests.cases.replies import is_model_call
 
 OPERATION_FILES = (checks_body, checks_stored, checks_wire)  # importing them fills the table of operations
 Claim = tuple[str, Callable[[], None]]
@@ -41,6 +42,11 @@ def _claims(run: Run, evidence: Evidence) -> Iterator[Claim]:
         else:
             yield from _named(key, value, reader, evidence)
     yield from _overflows(run, evidence)
+    for exchange in evidence.exchanges.values():
+        if exchange.label not in evidence.forwards:
+            yield f"own door {exchange.label}", partial(_closed_to_browsers, exchange)
+        elif not is_model_call(exchange.path):
+            yield f"passage {exchange.label}", partial(_passed, evidence, exchange)
 
 
 def _named(key: str, value: Any, reader: Callable[..., Iterable[Claim]], evidence: Evidence) -> Iterator[Claim]:
@@ -158,6 +164,21 @@ def _overflows(run: Run, evidence: Evidence) -> Iterator[Claim]:
         if isinstance(step.get("is_overflow"), bool):
             times = 2 if step["is_overflow"] else 1
             yield f"is_overflow {step['is_overflow']}", partial(_forwarded, evidence, step["for"], times)
+
+
+def _closed_to_browsers(exchange: Exchange) -> None:
+    """No page of another site may read what the proxy itself answers."""
+    if exchange.header("access-control-allow-origin"):
+        raise Unmet("the answer carries a CORS header")
+
+
+def _passed(evidence: Evidence, exchange: Exchange) -> None:
+    """What is no model call goes through untouched, in both directions."""
+    forward = evidence.forward(exchange.label)
+    if (exchange.method, exchange.path, exchange.sent) != (forward.method, forward.path, forward.body):
+        raise Unmet(f"it became {forward.method} {clip(forward.path)} with {len(forward.body)} bytes")
+    if exchange.body != forward.sent:
+        raise Unmet("its answer changed on the way")
 
 
 def _forwarded(evidence: Evidence, label: str, times: int) -> None:

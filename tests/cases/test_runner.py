@@ -413,6 +413,18 @@ def test_an_expectation_that_does_not_hold_or_is_not_known_gives_one_reason(expe
     assert len(expecting(**expect)) == 1
 
 
+def test_what_is_no_model_call_must_pass_untouched_and_own_doors_stay_closed_to_browsers() -> None:
+    evidence = recorded()
+    evidence.exchanges["k1"] = Exchange("k1", "GET", "/v1/models?limit=2", b"", body=b"[]")
+    evidence.forwards["k1"] = [Forward("k1", "GET", "/v1/models?limit=2", {}, b"", sent=b"[]")]
+    evidence.exchanges["d1"] = Exchange("d1", "GET", "/admin/facts", b"", status=403)
+    run = runs_of(parse_case({"id": "x", "sequence": [], "expect": {}}))[0]
+    assert not failures(run, evidence)
+    evidence.forwards["k1"][0].path = "/v1/models"
+    evidence.exchanges["d1"].headers = {"Access-Control-Allow-Origin": "*"}
+    assert len(failures(run, evidence)) == 2
+
+
 def test_a_retry_is_the_second_body_of_its_request() -> None:
     evidence = recorded()
     assert evidence.forward("r3-retry") is evidence.forwards["r3"][1]
