@@ -9,19 +9,19 @@ import msgspec
 
 from proxy.clients import load_profiles
 from proxy.compaction.insertion import Insertion
-from proxy.compaction.receipt import Receipt
+from proxy.compaction.receipt import Receipt, body_digest
 from proxy.dialects.chat import Chat
 from proxy.redaction import Sealer
-from proxy.store.replay import Replay, Replayed, body_digest, faults, prefix_fault, verify
+from proxy.store.replay import Replay, Replayed, faults, prefix_fault, verify
 from proxy.store.sqlite import Store
-from proxy.transcript import Message
+from proxy.transcript import Message, digest_of
 from tests.store.build import KEY, asked, said, stated
 
 CALL = b'{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]}'
 
 
 def replayed(*forwarded: Message, client: tuple[Message, ...] | None = None, **fields: object) -> Replayed:
-    receipt = Receipt("r1", "", forwarded=body_digest([one.raw for one in forwarded]))
+    receipt = Receipt("r1", "", forwarded=body_digest(one.digest for one in forwarded))
     receipt = msgspec.structs.replace(receipt, **fields)
     return Replayed(receipt, forwarded if client is None else client, forwarded, ())
 
@@ -72,7 +72,12 @@ def test_stored_receipts_are_rebuilt_with_their_insertions(tmp_path: Path) -> No
     )
     assert batch.receipt
     receipt = msgspec.structs.replace(
-        batch.receipt, insertions=("i1",), pins=("p1",), pins_present=1, forwarded=body_digest(sent), client="generic"
+        batch.receipt,
+        insertions=("i1",),
+        pins=("p1",),
+        pins_present=1,
+        forwarded=body_digest(map(digest_of, sent)),
+        client="generic",
     )
     store.submit(replace(batch, receipt=receipt)).result()
     replay = Replay(store, load_profiles([]), {"chat": chat})
