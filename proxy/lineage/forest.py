@@ -18,6 +18,9 @@ from proxy.lineage.search import Found, Search, prove
 from proxy.transcript import ClientId, HumanTurn, Key, Message
 
 
+_SUB = b"sub"
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What a client's session id stands for: a session, or one sub-agent in it."""
@@ -157,20 +160,22 @@ class Forest:
         return replace(linked, candidates=tuple(dict.fromkeys(branch.session.id for branch in branches)))
 
     def claim(self, linked: Link, client: ClientId) -> Link:
-        """Lets a client's id lead to the session that its request was linked to."""
+        """Lets a client's id lead to the branch that its request was linked to."""
         name = client_hash(client.id)
         branch = self.branches.get(linked.branch or "")
-        if branch is None or name in self.clients:
-            return linked
-        self.clients[name] = Scope(branch.session, sub=branch.sub and branch.record.client == client.id)
         known = linked.changes
-        marks = (*known.marks, Mark("client", name))
-        return replace(
-            linked,
-            changes=msgspec.structs.replace(
-                known, state=known.state or branch.state(), marks=marks, hints=(*known.hints, Hint(name, branch.id))
-            ),
+        if branch is None or (name in self.clients and known.branch is None):
+            return linked
+        sub = linked.relation == "subagent" and not client.agent
+        scope = self.clients.setdefault(name, Scope(branch.session, sub))
+        mark = Mark("client", name, _SUB if scope.sub else b"")
+        changes = msgspec.structs.replace(
+            known,
+            state=known.state or branch.state(),
+            marks=(*known.marks, mark),
+            hints=(*known.hints, Hint(name, branch.id)),
         )
+        return replace(linked, changes=changes)
 
     def _match(self, request: Request, match: Evidence) -> Evidence:
         if request.client is None or client_hash(request.client.id) not in self.clients:
@@ -381,8 +386,7 @@ class Forest:
             branch.prompts.add(mark.hash)
             self.index.prompts.add(mark.hash, branch)
         else:
-            sub = branch.sub and client_hash(branch.record.client) == mark.hash
-            self.clients.setdefault(mark.hash, Scope(branch.session, sub=sub))
+            self.clients.setdefault(mark.hash, Scope(branch.session, sub=mark.other == _SUB))
 
     def _session(self, name: str) -> Session:
         return self._sessions.setdefault(name, Session(name))
