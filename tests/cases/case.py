@@ -182,9 +182,14 @@ def _check_values(step: Step, where: str) -> None:
     seconds = step.get("seconds", 0)
     if not isinstance(seconds, int | float) or not 0 <= seconds <= 60:
         raise Malformed(f"{where}: 'seconds' must be a number from 0 to 60")
+    status = step.get("status", 200)
+    if not isinstance(status, int) or not 200 <= status <= 599:
+        raise Malformed(f"{where}: 'status' must be a number from 200 to 599")
     for key in ("headers", "config"):
         if not isinstance(step.get(key, {}), dict):
             raise Malformed(f"{where}: {key!r} must be an object")
+    if not all(str(part).isprintable() for pair in step.get("headers", {}).items() for part in pair):
+        raise Malformed(f"{where}: a header holds control characters")
     if step.get("then", "abort") != "abort":
         raise Malformed(f"{where}: unknown 'then': {step['then']!r}")
     if step["type"] == "upstream_sse":

@@ -48,6 +48,8 @@ def plan_of(run: Run) -> Plan:
         name = name_of(step)
         if name == "client_request":
             previous = step["label"]
+            if previous in plan.requests:
+                raise Malformed(f"two requests are called {previous!r}")
             plan.requests[previous] = request_of(run.case, step)
             plan.requests[previous].overlapped = _killed_meanwhile(run.steps[number + 1 :])
         elif name == "client_disconnect":

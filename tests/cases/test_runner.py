@@ -446,6 +446,8 @@ def test_a_retry_is_the_second_body_of_its_request() -> None:
         {"sequence": [{"type": "upstream_sse", "for": "r1", "chunks_hex": ["zz"]}]},
         {"sequence": [{"type": "upstream_sse", "for": "r1", "events": ["x"], "then": "explode"}]},
         {"sequence": [{"type": "control", "action": "delay_upstream", "for": "r1", "seconds": "long"}]},
+        {"sequence": [{"type": "upstream_reply", "for": "r1", "status": "abc"}]},
+        {"sequence": [{"type": "client_request", "label": "r1", "headers": {"x": "a\nb"}}]},
         {"sequence": {}},
         {"expect": []},
         {"config": 3},
@@ -463,9 +465,10 @@ def test_a_malformed_case_is_refused_with_a_reason(change: dict[str, Any]) -> No
         {"type": "control", "action": "concurrent_with", "label": "r9"},
         {"type": "control", "action": "client_disconnect", "when": "before_first_byte", "for": "r9"},
         {"type": "control", "action": "client_disconnect", "when": ["at_dawn"], "for": "r1"},
+        {"type": "client_request", "label": "r1"},
     ],
 )
-def test_a_control_step_that_leads_nowhere_is_malformed(step: dict[str, Any]) -> None:
+def test_a_step_that_leads_nowhere_or_takes_a_used_label_is_malformed(step: dict[str, Any]) -> None:
     request = {"type": "client_request", "label": "r1", "body": {}}
     case = parse_case({"id": "x", "sequence": [request, step], "expect": {}})
     with pytest.raises(Malformed):
