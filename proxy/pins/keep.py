@@ -19,6 +19,8 @@ FLOOR = 160  # characters that an excerpt is cut down to before the oldest pins 
 LINE = 80  # characters of a first line that always stays
 OVERHEAD = 16  # tokens for the line above a pin or an entry
 _LEAVE: tuple[Kind, ...] = ("fact", "preference", "commitment", "decision")
+_DEAR: tuple[Kind, ...] = ("correction", "goal")
+_WIDEST = 12  # characters of a token, at most: bounds the search for a length that fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,27 +185,26 @@ def _excerpted(kept: Kept, limit: int, count: Count) -> Kept:
     """Cuts the longest texts to a common length, then the oldest to their first line, the dearest last."""
     dear = _dearest(kept)
     common = [item.pin.id for item in kept.pins if item.pin.id not in dear]
-    kept = _level(kept, frozenset(common), limit, count)
-    for identity in [*common, *dear]:  # oldest first; the goal and the newest correction close the row
+    kept = _level(kept, common, limit, count)
+    for identity in common:  # oldest first
         if kept.tokens(count) <= limit:
             return kept
-        if identity in dear:
-            kept = _level(kept, frozenset(dear), limit, count)
-            if kept.tokens(count) <= limit:
-                return kept
-        kept = _cut(kept, frozenset((identity,)), LINE)
+        kept = _cut(kept, [identity], LINE)
+    for identity in dear:
+        if kept.tokens(count) > limit:
+            kept = _level(kept, [identity], limit, count)
+        if kept.tokens(count) > limit:
+            kept = _cut(kept, [identity], LINE)
     return kept
 
 
-def _dearest(kept: Kept) -> tuple[str, ...]:
-    newest: list[str] = []
-    for kinds in (("correction",), ("goal",)):
-        found = next((item.pin for item in reversed(kept.pins) if item.pin.kind in kinds), None)
-        newest += [found.id] if found else []
-    return tuple(newest)
+def _dearest(kept: Kept) -> list[str]:
+    """Gives the ids of the newest correction and of the current goal, in the order in which they are cut."""
+    newest = (next((one.pin for one in reversed(kept.pins) if one.pin.kind == kind), None) for kind in _DEAR)
+    return [pin.id for pin in newest if pin]
 
 
-def _cut(kept: Kept, ids: frozenset[str], length: int) -> Kept:
+def _cut(kept: Kept, ids: Sequence[str], length: int) -> Kept:
     """Cuts the pins with these ids to a length; LINE keeps the first line only."""
 
     def cut(item: Shown) -> Shown:
@@ -226,11 +227,12 @@ def _cut(kept: Kept, ids: frozenset[str], length: int) -> Kept:
     return replace(kept, pins=pins, flags=flags)
 
 
-def _level(kept: Kept, ids: frozenset[str], limit: int, count: Count) -> Kept:
+def _level(kept: Kept, ids: Sequence[str], limit: int, count: Count) -> Kept:
     """Finds the greatest common length at which the texts fit, never below the floor."""
     low = FLOOR
-    high = max((len(item.pin.text) for item in kept.pins if item.pin.id in ids), default=0)
-    best = _cut(kept, ids, low) if high > low else kept
+    longest = max((len(item.pin.text) for item in kept.pins if item.pin.id in ids), default=0)
+    high = min(longest, limit * _WIDEST)
+    best = _cut(kept, ids, low)
     if best.tokens(count) > limit:
         return best
     while high - low > max(16, low // 50):
