@@ -35,6 +35,7 @@ serve: .venv/ready ## the proxy itself: make serve ARGS="--port 9000"
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q proxy
 	@touch $@
 
 clean: ## forget the environment and all caches

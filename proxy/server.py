@@ -226,9 +226,12 @@ async def _serve(settings: Server, assembly: Assembly, passing: Exchange, log: L
 async def _tend(assembly: Assembly, log: Log) -> None:
     """Forgets, at the start and then once an hour, what retention no longer allows to keep."""
     while True:
-        gone = await asyncio.wrap_future(assembly.purge())
-        if gone.sessions:
-            log.info("purged", sessions=gone.sessions, messages=gone.messages)
+        try:
+            gone = await asyncio.wrap_future(assembly.purge())
+        except GoalkeeperError as error:
+            log.error("purge", code=error.code)  # noqa: TRY400 (its words may quote stored text)
+        else:
+            log.info("purge", sessions=gone.sessions, messages=gone.messages)
         await asyncio.sleep(TENDING_SECONDS)
 
 
