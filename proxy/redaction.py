@@ -89,13 +89,13 @@ class Sealer:
 
     def mask(self, text: str) -> str:
         """Gives the text with `[secret:KIND:HASH]` for each value: for logs and exports, not to be reversed."""
-        return self._replace(text, find(text, self._known))[0] if self.enabled else text
+        return self._replace(text, find(text, tuple(self._known)))[0] if self.enabled else text
 
     def seal(self, text: str) -> tuple[str, list[Sealed]]:
         """Gives the masked text and the encrypted values; `unseal` turns it back, character for character."""
         if not self.enabled:
             return text.replace(_MARK, _MARK + ":") if _MARK in text else text, []
-        found = find(text, self._known)
+        found = find(text, tuple(self._known))
         if not found and _MARK not in text:
             return text, []
         return self._replace(text, found)

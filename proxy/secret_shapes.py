@@ -23,7 +23,7 @@ class Secret(NamedTuple):
 # (kind, anchors, pattern): an anchor stands where no letter, digit, - or _ goes before.
 _VENDORS = (
     ("api_key", ("sk-",), r"sk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{12,400}"),
-    ("github_token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{20,255}"),
+    ("github_token", ("gh",), r"gh[pousr]_[A-Za-z0-9]{20,255}"),
     ("github_token", ("github_pat_",), r"github_pat_[A-Za-z0-9_]{20,255}"),
     ("gitlab_token", ("glpat-",), r"glpat-[A-Za-z0-9_.-]{16,255}"),
     ("slack_token", ("xox",), r"xox[abeprs]-[A-Za-z0-9-]{10,255}"),
@@ -67,7 +67,6 @@ _QUOTED = "|".join(
     f"{quote}(?P<{name}>{_run(inside)})"
     for quote, name, inside in (('"', "double", r'[^"\\\n]'), ("'", "single", r"[^'\\\n]"), ("`", "back", r"[^`\\\n]"))
 )
-_LATIN_WORDS = ("senha", "Senha", "contrase", "Contrase", "passe", "Passe")
 _OTHER_WORDS = ("пароль", "Пароль", "密码", "密碼", "パスワード")
 
 
@@ -90,7 +89,7 @@ _ASSIGNED = re.compile(
     re.IGNORECASE,
 )
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_. -]{0,24}\Z")
-_WORDS = (b"passw", b"passphrase", b"passcode", b"pwd", b"secret", b"token", b"key", b"credential")
+_WORDS = (b"pass", b"pwd", b"secret", b"token", b"key", b"credential", b"senha", b"contrase")
 _BEARER = re.compile(r"(?P<scheme>bearer)[ \t]{1,4}(?P<value>[A-Za-z0-9._~+/=-]{8,8000})", re.IGNORECASE)
 _AUTHORIZATION = re.compile(
     r"authorization(?:\\{0,3}[\"'])?[ \t]{0,4}[:=][ \t]{0,4}(?:\\{0,3}[\"'])?"
@@ -137,8 +136,8 @@ def shapes_in(text: str) -> list[Secret]:
 
 def _word_places(text: str, probe: bytes) -> list[int]:
     places = [at for word in _WORDS if word in probe for at in _places(probe, word)]
-    words = _LATIN_WORDS if text.isascii() else _LATIN_WORDS + _OTHER_WORDS
-    places += [at for word in words if word in text for at in _places(text, word)]
+    if not text.isascii():
+        places += [at for word in _OTHER_WORDS if word in text for at in _places(text, word)]
     if "\\u" in text:
         places += [at + 1 for start, _ in _ESCAPED_WORDS if start in text for at in _places(text, start)]
     return places
