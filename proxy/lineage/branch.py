@@ -120,7 +120,7 @@ class Branch:
 
     def state(self) -> BranchState:
         """Gives what a store keeps of where it stands."""
-        return BranchState(self.id, self.requested, self.answered, self.pending, self.answer)
+        return BranchState(self.id, self.requested, self.answered, self.pending, self.answer, self.used)
 
     def marks(self) -> tuple[Mark, ...]:
         """Gives all that it must remember: written in whole when a branch begins with its parent's knowledge."""

@@ -32,7 +32,7 @@ def _bases(branch: Branch, search: Search) -> list[tuple[HumanTurn, ...]]:
         if snapshot.branch == branch.id
     ]
     if snapshots:
-        return snapshots
+        return [max(snapshots, key=len)]  # asked for twice: the later one saw more
     here = {key.hash for key in search.request.keys if key.strong or key.length >= SHORT}
     last = max((place for place, key in enumerate(branch.keys, 1) if key.hash in here), default=len(branch.keys))
     return [branch.visible(last)]

@@ -243,10 +243,9 @@ class Forest:
         branch = self._plant(request, system, seed)
         changes = self._grow(branch, request, system)
         record = branch.record
-        if seed.parent is not None or seed.cut:
-            first = branch.numbers if seed.place or seed.cut else ()
-            offset = branch.highest if first else 0
-            branch.record = record = msgspec.structs.replace(record, numbers=first, offset=offset)
+        if seed.place or seed.cut:
+            record = msgspec.structs.replace(record, numbers=branch.numbers, offset=branch.highest)
+            branch.record = record
         marks = (*changes.marks, *branch.marks())
         changes = msgspec.structs.replace(changes, branch=record, marks=tuple(dict.fromkeys(marks)))
         return self._linked(branch, request, seed.relation, match, detail, changes)
@@ -340,6 +339,8 @@ class Forest:
     def append(self, branch: Branch, keys: Sequence[Key], answer: tuple[AnswerKey, ...]) -> list[bytes]:
         """Puts an answer behind the branch's newest request."""
         request = branch.requested
+        if len(branch.keys) > request:  # the model was asked again: this answer takes the other's place
+            branch.highest = max(branch.record.offset, *branch.numbers[:request], 0)
         chain, node = list(branch.chain[:request]), branch.chain[request - 1] if request else ROOT
         for key in keys:
             node = link(node, key.hash)
@@ -373,6 +374,8 @@ class Forest:
             self.emissions.add(emission)
         branch.session.branches.append(branch)
         self.touch(branch)
+        branch.used = state.used
+        self._now = max(self._now, state.used)
         self._make_room()
 
     def _recall(self, branch: Branch, mark: Mark) -> None:

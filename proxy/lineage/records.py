@@ -50,6 +50,7 @@ class BranchState(msgspec.Struct, frozen=True, omit_defaults=True):
     answered: bool = False
     pending: bool = False  # a summary was answered and hasn't come back yet
     answer: tuple[AnswerKey, ...] = ()  # keys of the newest answer
+    used: int = 0  # engine's tick of the newest request, so that the newest branch stays the newest
 
 
 class Mark(msgspec.Struct, frozen=True):

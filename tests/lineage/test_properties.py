@@ -94,7 +94,7 @@ def agents_of(strong: bool, ids: bool) -> list[Agent]:
     return [Agent(name, strong, ids) for name in ("alpha", "bravo", "delta")]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(MOVES, st.booleans(), st.booleans())
 def test_no_session_gets_words_of_another(moves: list[tuple[int, str, int]], strong: bool, ids: bool) -> None:
     proxy, agents = Proxy(), agents_of(strong, ids)
@@ -104,7 +104,7 @@ def test_no_session_gets_words_of_another(moves: list[tuple[int, str, int]], str
             assert {turn.text for turn in link.base} & {turn.text for turn in link.humans} == set()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(MOVES)
 def test_with_a_session_id_no_human_word_is_lost_by_cuts(moves: list[tuple[int, str, int]]) -> None:
     proxy, agents = Proxy(), agents_of(strong=True, ids=True)
@@ -135,7 +135,7 @@ def decision(link: Link) -> tuple[object, ...]:
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(MOVES, st.booleans(), st.booleans(), st.lists(st.booleans(), min_size=24, max_size=24))
 def test_a_restart_changes_no_decision(
     moves: list[tuple[int, str, int]], strong: bool, ids: bool, restarts: list[bool]
@@ -149,7 +149,7 @@ def test_a_restart_changes_no_decision(
         assert [decision(link) for link in second[who].move(restarted, kind, number)] == expected
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(MOVES, st.booleans())
 def test_turn_numbers_rise_along_a_body(moves: list[tuple[int, str, int]], ids: bool) -> None:
     proxy, agents = Proxy(), agents_of(strong=True, ids=ids)
