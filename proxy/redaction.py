@@ -144,7 +144,7 @@ class Sealer:
     def _remember(self, value: str) -> None:
         if telling(value) and len(value) <= 200 and value not in self._known:
             if len(self._known) >= _KNOWN_LIMIT:
-                del self._known[next(iter(self._known))]
+                self._known.pop(next(iter(self._known)), None)  # another thread may have been quicker
             self._known[value] = None
 
     def _encrypt(self, values: dict[str, str]) -> list[Sealed]:

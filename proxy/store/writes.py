@@ -96,7 +96,16 @@ class Writer:
             " project = iif(excluded.project = '', project, excluded.project),"
             " model = iif(excluded.model = '', model, excluded.model),"
             " client = iif(excluded.client = '', client, excluded.client)",
-            (row.id, batch.tenant, batch.namespace, project, row.client, model, at, row.requests),
+            (
+                row.id,
+                batch.tenant,
+                self._name(batch.tenant, batch.namespace),
+                project,
+                row.client,
+                model,
+                at,
+                row.requests,
+            ),
         )
 
     def _message(self, tenant: str, message: Message, tokens: int, at: str) -> None:
@@ -151,7 +160,7 @@ class Writer:
                 record.id,
                 record.session,
                 batch.tenant,
-                batch.namespace,
+                self._name(batch.tenant, batch.namespace),
                 record.kind,
                 record.parent,
                 record.epoch,
