@@ -12,8 +12,10 @@ import pytest
 
 from proxy.cli.main import main
 from proxy.compaction.insertion import Insertion
+from proxy.compaction.receipt import Receipt
 from proxy.redaction import Sealer
 from proxy.store.keys import key_path, load_key
+from proxy.store.rows import Batch
 from proxy.store.sqlite import Store
 from tests.store.build import asked, said, stated
 
@@ -119,9 +121,17 @@ def test_archive_gives_back_what_an_id_stands_for(command: Command, name: str) -
     assert (shown["id"], shown["role"], shown["text"]) == (GOAL.digest, "user", "Goal: shop. password=hunter2-demo")
 
 
-def test_context_counts_tokens_by_what_they_are(command: Command) -> None:
+def test_context_counts_tokens_by_what_they_are(command: Command, folder: Path) -> None:
+    store = Store.open(folder, Sealer(None))
+    receipt = Receipt(
+        "7ZZZ", "", session="S2", branch="BB", messages=2, insertions=("i1b2c3",), budget=100, tokens_out=40
+    )
+    store.submit(Batch(tenant="t1", receipt=receipt)).result()
+    store.close()
     _, out, _ = command("context", "S2", "--json")
-    assert json.loads(out)["session"] == "S2"
+    assert {name: value for name, value in json.loads(out).items() if isinstance(value, int)} == {
+        "budget": 100, "forwarded": 40, "pinned": 4, "digested": 5, "kept": 31, "elided": 7, "free": 60
+    }  # fmt: skip
 
 
 def test_verify_finds_nothing_wrong_in_a_sound_store(command: Command) -> None:
