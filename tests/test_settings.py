@@ -125,6 +125,11 @@ def test_rule_files_and_profile_folders_are_found_beside_the_users_file_first(tm
     assert load_settings().pins.files[0].parent == packaged_folder()
 
 
+def test_a_profile_folder_that_does_not_exist_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"clients\.folders: there is no folder .*/nowhere"):
+        load_settings([written(tmp_path, "clients: {folders: [nowhere]}\n")])
+
+
 def test_the_data_folder_is_absolute():
     assert load_settings(flags={"data": Path("~/x")}).data == Path.home() / "x"
     assert load_settings(flags={"data": Path("x")}).data == Path.cwd() / "x"

@@ -45,6 +45,9 @@ def load_settings(
 def _with_absolute_paths(settings: Settings, folders: Sequence[Path]) -> Settings:
     pins = settings.pins.model_copy(update={"files": tuple(_find(file, folders) for file in settings.pins.files)})
     profiles = tuple(_find(folder, folders) for folder in settings.clients.folders)
+    for folder in profiles:
+        if not folder.is_dir():
+            raise ConfigError(f"clients.folders: there is no folder {folder}")
     clients = settings.clients.model_copy(update={"folders": profiles})
     data = settings.data.expanduser().absolute()
     return settings.model_copy(update={"data": data, "pins": pins, "clients": clients})
