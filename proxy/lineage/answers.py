@@ -42,7 +42,7 @@ class Answers:
         keys = [key for key in (said, *(call_key(call, place) for call in calls)) if key is not None]
         marks = self._emitted(branch, keys)
         prompts = self._prompts(branch, calls)
-        if branch.path is linked.path:
+        if branch.path is not None and linked.path is not None and branch.path.digests == linked.path.digests:
             answer = tuple(AnswerKey(key.kind, key.hash, key.strong, key.length, key.closing) for key in keys)
             hints = self._forest.append(branch, keys, answer)
         else:

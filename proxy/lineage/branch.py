@@ -151,21 +151,23 @@ def numbered(
     """Gives the turn number of each key.
 
     `known` are the numbers of the first keys, `highest` the highest given so far. Human and assistant texts count,
-    those of one message once; a text that is in `kept` keeps its number.
+    those of one message once; a text that is in `kept` keeps its number, unless it is lower than the one before.
     """
     numbers = list(known)
+    last = 0
     place_before = keys[len(numbers) - 1].message if numbers and keys[len(numbers) - 1].kind in "ua" else -1
     for key in keys[len(numbers) :]:
         if key.kind not in "ua":
             numbers.append(numbers[-1] if numbers else 0)
             continue
         old = kept.get(key.hash, 0) if kept else 0
-        if old:
+        if old >= max(last, 1):
+            last = old
             numbers.append(old)
         elif key.message == place_before and numbers:
             numbers.append(numbers[-1])
         else:
-            highest += 1
+            highest = last = highest + 1
             numbers.append(highest)
         place_before = key.message
     return tuple(numbers)

@@ -138,6 +138,8 @@ class Search:
     def _history_gone(self) -> Found | None:
         by_ids = most_of(self.votes())
         by_text = self.by_summary()
+        # A summary that hasn't come back yet is expected; one that has is more likely quoted.
+        by_text = [branch for branch in by_text if branch.pending] or by_text
         if by_ids:
             both = [b for b in by_ids if any(b.session is other.session for other in by_text)]
             match: Evidence = "tail_overlap"

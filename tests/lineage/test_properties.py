@@ -61,7 +61,7 @@ class Agent:
             self.say(f"Keep the {number} routes of {self.name} as they are.")
         elif kind == "again":
             return [proxy.send(self.body, client=self.client), self.send(proxy)]
-        elif kind == "rewind" and self.turn > 1:
+        elif kind == "rewind" and len(self.body) > 6:
             del self.body[-2 * (1 + number % 2) :]
         elif kind in ("window", "goal"):
             self._cut(kind)
