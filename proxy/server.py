@@ -23,7 +23,7 @@ from proxy.web.doors import Doors
 MODEL_PATHS = frozenset({"/v1/chat/completions"})
 API_ROOTS = ("/v1/", "/v1beta/")
 NAMES = {"s": "x-goalkeeper-session", "p": "x-goalkeeper-project"}  # /s/NAME/v1/… and /p/NAME/v1/…
-GRACE_SECONDS = 3.0
+GRACE_SECONDS = 1.5  # aiohttp waits twice: for the end of an exchange, then for its cancelling
 TENDING_SECONDS = 3600.0
 _LINE_BYTES = 64 << 10
 _READ_BYTES = 1 << 20

@@ -516,41 +516,69 @@ async def test_with_a_token_our_doors_need_it_and_the_api_does_not():
 # --- the process -----------------------------------------------------------------------------------------------------
 
 
-async def start(*flags: str, **environ: str) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
+@contextlib.asynccontextmanager
+async def started(*flags: str, **environ: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "proxy", "serve", *flags),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=Path(__file__).parent.parent,
         env={**os.environ, **environ},
     )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def url_of(process: asyncio.subprocess.Process) -> str:
+    assert process.stdout is not None
+    line = (await asyncio.wait_for(process.stdout.readline(), 30)).decode()
+    assert line.startswith("listening on http://127.0.0.1:")
+    return line.split()[-1]
+
+
+async def ended(process: asyncio.subprocess.Process) -> tuple[int | None, bytes]:
+    assert process.stderr is not None
+    errors = await asyncio.wait_for(process.stderr.read(), 30)
+    return await process.wait(), errors
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_serve_says_where_it_listens_and_ends_with_0_when_told(number, tmp_path):
-    async with FakeModel() as model:
-        process = await start("--port", "0", "--data", str(tmp_path), "--upstream", model.url + "/v1")
-        assert process.stdout is not None
-        line = (await asyncio.wait_for(process.stdout.readline(), 20)).decode()
-        assert line.startswith("listening on http://127.0.0.1:")
-        async with aiohttp.ClientSession() as client, client.get(line.split()[-1] + "/v1/models") as answer:
-            assert answer.status == 200
-        process.send_signal(number)
-        _, errors = await asyncio.wait_for(process.communicate(), 5)
-        assert (process.returncode, b"Traceback" in errors) == (0, False)
+    async with FakeModel() as model, aiohttp.ClientSession() as client:
+        flags = ("--port", "0", "--data", str(tmp_path), "--upstream", model.url + "/v1")
+        async with started(*flags) as process:
+            async with client.get(await url_of(process) + "/v1/models") as answer:
+                assert answer.status == 200
+            process.send_signal(number)
+            code, errors = await ended(process)
+    assert (code, b"Traceback" in errors) == (0, False)
+
+
+async def test_a_stream_that_never_ends_does_not_keep_the_process_alive(tmp_path):
+    async with FakeModel() as model, aiohttp.ClientSession() as client:
+        model.say(Reply(headers=SSE, chunks=[event({"n": 1})], then="hang"))
+        async with started("--port", "0", "--data", str(tmp_path), "--upstream", model.url) as process:
+            async with client.post(await url_of(process) + CHAT, json=STREAMED) as answer:
+                assert await answer.content.readany() == event({"n": 1})
+                process.send_signal(signal.SIGTERM)
+                code, errors = await ended(process)
+        assert (code, b"Traceback" in errors) == (0, False)
+        assert model.seen[0].closed.is_set()
 
 
 async def test_serve_refuses_an_open_port_without_token_and_a_taken_one(tmp_path):
-    process = await start("--port", "0", "--data", str(tmp_path), "--host", "0.0.0.0", GOALKEEPER_TOKEN="")
-    _, errors = await process.communicate()
-    assert process.returncode == 2
-    assert b"server.token" in errors
+    async with started("--port", "0", "--data", str(tmp_path), "--host", "0.0.0.0", GOALKEEPER_TOKEN="") as process:
+        code, errors = await ended(process)
+    assert (code, b"server.token" in errors) == (2, True)
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        process = await start("--port", str(taken.getsockname()[1]), "--data", str(tmp_path))
-        _, errors = await process.communicate()
-    assert process.returncode == 2
-    assert b"server.port" in errors
-    assert b"Traceback" not in errors
+        port = str(taken.getsockname()[1])
+        async with started("--port", port, "--data", str(tmp_path)) as process:
+            code, errors = await ended(process)
+    assert (code, b"server.port" in errors, b"Traceback" in errors) == (2, True, False)
 
 
 async def test_the_stream_of_an_ordinary_answer_is_whole():

@@ -91,6 +91,8 @@ def test_every_mistake_is_named_with_file_line_key_and_value(tmp_path):
         ("trigger: 1.1\n", "trigger: must be less than or equal to 1"),
         ("server: {host: 0.0.0.0}\n", "set server.token"),
         ("upstream: {url: api.openai.com}\n", "upstream.url: must be a URL like https://api.openai.com"),
+        ("upstream: {url: 'http://127.0.0.1/?a=b'}\n", "without query"),
+        ("upstream: {url: 'http://me:x@127.0.0.1'}\n", "without user and password"),
         ("tenant: header\n", "tenant: "),
         ("pins: {rules: [7]}\n", "pins.rules[0]: must be a valid dictionary"),
         ("- a\n", "must be a mapping"),

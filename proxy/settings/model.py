@@ -31,6 +31,8 @@ def _root(url: str) -> str:
         raise ValueError("must be a URL like https://api.openai.com")
     if parts.query or parts.fragment:
         raise ValueError("must be a URL without query and fragment")
+    if parts.username is not None:
+        raise ValueError("must be a URL without user and password: clients bring their own credentials")
     return url.rstrip("/").removesuffix("/v1").rstrip("/")
 
 
