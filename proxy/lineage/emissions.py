@@ -19,7 +19,7 @@ _LINES_KEPT = 400
 _EMISSIONS_KEPT = 4000
 _READ = 60_000  # characters of one text that are looked at
 _BARE_TAG = re.compile(r"</?[a-zA-Z_]{3,20}>")
-_SENTENCE_END = re.compile(r"\n|(?<=[.!?])\s+|(?<=[。！？])")  # noqa: RUF001
+_SENTENCE_END = re.compile(r"\n|(?<=[.!?])\s+|(?<=[。！？])")
 _ANALYSIS = re.compile(r"<analysis>.*?</analysis>", re.DOTALL)
 
 

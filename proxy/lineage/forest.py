@@ -17,8 +17,8 @@ from proxy.lineage.records import AnswerKey, BranchKind, BranchRecord, Changes, 
 from proxy.lineage.search import Found, Search, prove
 from proxy.transcript import ClientId, HumanTurn, Key, Message
 
-
 _SUB = b"sub"
+_SAME_LINE = ("compacted", "edited")  # relations in which people see the same branch go on
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +196,7 @@ class Forest:
             chain=request.chain,
             epoch=branch.record.epoch,
             parent_branch=branch.record.parent or None,
+            line=branch.record.line,
             side=request.side,
             sources=(branch.id,),
         )
@@ -223,6 +224,7 @@ class Forest:
             epoch=branch.record.epoch,
             summary_keys=branch.summary_at,
             parent_branch=branch.record.parent or None,
+            line=branch.record.line,
             changes=changes or Changes(state=branch.state()),
             path=request.path,
         )
@@ -255,8 +257,9 @@ class Forest:
         parent = seed.parent
         inherits = parent is not None and seed.relation != "subagent"
         client = request.client
+        name = self._new_id()
         record = BranchRecord(
-            self._new_id(),
+            name,
             session.id,
             seed.kind,
             parent.id if parent is not None else "",
@@ -269,6 +272,7 @@ class Forest:
             client.agent if client is not None else "",
             request.transcript.tools,
             seed.base,
+            line=parent.record.line if parent is not None and seed.relation in _SAME_LINE else name,
         )
         branch = Branch(record, session, system)
         branch.summaries |= seed.summaries

@@ -34,7 +34,7 @@ class Link:
     """
 
     session: str  # session id, "" when unattached
-    branch: str | None  # branch id, None when unattached
+    branch: str | None  # branch id, None when unattached; each epoch has one of its own
     relation: Relation
     match: Evidence
     detail: str = ""  # the evidence in words, for the receipt
@@ -48,6 +48,7 @@ class Link:
     summary_keys: tuple[int, ...] = ()  # indexes of the keys that are the client's summary
     parent_branch: str | None = None
     changes: Changes = field(default_factory=Changes, repr=False)
+    line: str = ""  # what people see as one branch: the same through compactions
     side: str = ""
     path: Path | None = field(default=None, repr=False)
     sources: tuple[str, ...] = ()  # branch ids whose summary this may be

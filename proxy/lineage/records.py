@@ -40,6 +40,7 @@ class BranchRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     base: tuple[HumanTurn, ...] = ()  # human words cut off before this branch
     numbers: tuple[int, ...] = ()  # turn numbers of its first keys; () = counted from 1
     offset: int = 0  # highest turn number before the keys behind `numbers`
+    line: str = ""  # id of the branch that it continues through compactions: what people see as one branch
 
 
 class BranchState(msgspec.Struct, frozen=True, omit_defaults=True):

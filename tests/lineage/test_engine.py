@@ -233,6 +233,7 @@ def test_another_prompt_under_one_session_id_is_a_branch_of_its_own(proxy: Proxy
     assert m1.branch == m2.branch
     assert m1.session == s1.session == s2.session
     assert s2.parent_branch == s1.branch
+    assert s2.line == s1.line != m1.line == m2.line
     assert base(s2) == ["Find all uses of foo()."]
     assert humans(s2) == ["continue"]
 

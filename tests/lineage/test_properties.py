@@ -122,6 +122,7 @@ def decision(link: Link) -> tuple[object, ...]:
     return (
         link.session,
         link.branch,
+        link.line,
         link.relation,
         link.match,
         link.epoch,
