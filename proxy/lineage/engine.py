@@ -14,6 +14,7 @@ from proxy.lineage.forest import Forest
 from proxy.lineage.index import client_hash, pair_hash, strong_hash
 from proxy.lineage.keys import CallLike, KeyReader, Reader, Request, hashed, text_of
 from proxy.lineage.link import Link
+from proxy.lineage.linking import Linker
 from proxy.lineage.records import Changes, StoredBranch
 from proxy.lineage.search import Found, Search, exact, one
 from proxy.lineage.words import as_first_said
@@ -28,7 +29,8 @@ class Engine:
 
     def __init__(self, new_id: Callable[[], str], reader: KeyReader | None = None, *, keep: int = 2000) -> None:
         self._reader = reader or KeyReader()
-        self._forest = Forest(new_id, keep=keep)
+        self._forest = Forest(keep=keep)
+        self._linker = Linker(self._forest, new_id)
         self._answers = Answers(self._forest, new_id)
         self._systems: dict[str, System] = {}
 
@@ -41,12 +43,12 @@ class Engine:
         request = as_first_said(request, self._forest)
         again = self._again(request)
         if again is not None:
-            return self._forest.same(again, request)
+            return self._linker.same(again, request)
         if request.client is not None:
             return self._by_client(request, system, request.client)
         search = self._search(request, system, self._everywhere(request))
         link = self._by_content(request, system, search)
-        return link or self._forest.begin(request, system, "new", "nothing known")
+        return link or self._linker.begin(request, system, "new", "nothing known")
 
     def answer(self, link: Link, text: str, calls: Sequence[CallLike], complete: bool) -> Changes:  # noqa: FBT001
         """Takes the model's answer to a linked request; only a complete one is evidence."""
@@ -166,26 +168,26 @@ class Engine:
         if link is not None:
             return link
         if request.side:
-            return self._forest.unattached(request)
+            return self._linker.unattached(request)
         task = self._task(request, system, search)
         if task is not None:
             return task
         waiting = self._unanswered(request, search) or self._whole_path(request, search)
-        return self._forest.attach(waiting, search) if waiting is not None else None
+        return self._linker.attach(waiting, search) if waiting is not None else None
 
     def _by_proof(self, request: Request, system: System, search: Search) -> Link | None:
         if request.side in ("title", "other"):
-            return self._forest.unattached(request)
+            return self._linker.unattached(request)
         found = search.run()
         if found is None:
             return None
         if found.derived:
-            link = self._forest.begin(request, system, "derived", "a summary that was used before stands in it")
+            link = self._linker.begin(request, system, "derived", "a summary that was used before stands in it")
             return replace(link, candidates=_sessions(found.branches))
         found.branches = search.narrowed(found.branches)
         if one(found.branches):
-            return self._forest.attach(found, search)
-        return self._forest.tie(found, search)
+            return self._linker.attach(found, search)
+        return self._linker.tie(found, search)
 
     def _flat(self, request: Request, search: Search) -> Link:
         last = request.transcript.messages[-1]
@@ -194,8 +196,8 @@ class Engine:
         branches = flat_branches(search, flat_parts(text), keeps_tail=keeps_tail)
         if branches and one(branches):
             found = Found([search.newest(branches)], 0, "chain", "flattened transcript")
-            return self._forest.attach(found, search)
-        return self._forest.unattached(request, branches, "flattened transcript")
+            return self._linker.attach(found, search)
+        return self._linker.unattached(request, branches, "flattened transcript")
 
     def _task(self, request: Request, system: System, search: Search) -> Link | None:
         """A sub-agent: its first words are an argument of a call that we answered with."""
@@ -208,8 +210,8 @@ class Engine:
         if not holders:
             return None
         if one(holders):
-            return self._forest.begin(request, system, "subagent", "words are a call's argument", parent=holders[-1])
-        link = self._forest.begin(request, system, "subagent", "words are arguments of several calls")
+            return self._linker.begin(request, system, "subagent", "words are a call's argument", parent=holders[-1])
+        link = self._linker.begin(request, system, "subagent", "words are arguments of several calls")
         return replace(link, candidates=_sessions(holders))
 
     @staticmethod
@@ -239,36 +241,36 @@ class Engine:
             link = self._first_of_id(request, system, client)
         else:
             link = self._of_known_id(request, system, client, self._search(request, system, fits))
-        return self._forest.claim(link, client)
+        return self._linker.claim(link, client)
 
     def _first_of_id(self, request: Request, system: System, client: ClientId) -> Link:
         parent = self._forest.clients.get(client_hash(client.parent)) if client.parent else None
         if parent is not None and not request.side:
             main = parent.session.branches[0]
-            return self._forest.begin(request, system, "subagent", "names its parent", parent=main)
+            return self._linker.begin(request, system, "subagent", "names its parent", parent=main)
         search = self._search(request, system, self._everywhere(request))
         # A new id joins an old conversation by proof alone.
         proven = self._flat(request, search) if request.side == "flat" else self._by_proof(request, system, search)
         if proven is not None:
             return proven
         if request.side:
-            return self._forest.unattached(request)
-        return self._forest.begin(request, system, "new", "new session id")
+            return self._linker.unattached(request)
+        return self._linker.begin(request, system, "new", "new session id")
 
     def _of_known_id(self, request: Request, system: System, client: ClientId, search: Search) -> Link:
         if request.side in ("title", "other"):
-            return self._forest.unattached(request)
+            return self._linker.unattached(request)
         within = self._forest.within(client, search.fits)
         if not within:
             main = self._forest.clients[client_hash(client.id)].session.branches[0]
-            return self._forest.begin(request, system, "subagent", "another agent id", parent=main)
+            return self._linker.begin(request, system, "subagent", "another agent id", parent=main)
         if request.side == "flat":
             link = self._flat(request, search)
             if link.branch is not None:
                 return link
         found = (search.run() if request.side != "flat" else None) or self._walked(search)
         if found is not None:
-            return self._forest.attach(found, search)
+            return self._linker.attach(found, search)
         return self._without_path(request, system, search, within)
 
     @staticmethod
@@ -289,14 +291,14 @@ class Engine:
         akin = exact(within, system)
         if request.side:
             found = Found([max(akin or within, key=lambda b: b.used)], 0, "chain", "newest branch")
-            return self._forest.attach(found, search)
+            return self._linker.attach(found, search)
         if akin:
             found = Found([max(akin, key=lambda b: b.used)], 0, "chain", "newest branch of its prompt")
-            return self._forest.attach(found, search)
+            return self._linker.attach(found, search)
         task = self._task(request, system, search)
         if task is not None:
             return task
-        return self._forest.begin(request, system, "new", "another prompt", session=within[0].session)
+        return self._linker.begin(request, system, "new", "another prompt", session=within[0].session)
 
 
 def _leading(messages: Sequence[Message]) -> list[Message]:
