@@ -14,6 +14,7 @@ import aiohttp
 
 from tests.cases.body import text_of
 from tests.cases.evidence import Record
+from tests.cases.faults import clip
 from tests.cases.process import Place, Proxy, command
 from tests.cases.stored import active, merged
 
@@ -74,7 +75,7 @@ class Doors:
                 code, output = await command(self.place, proxy, "sessions", "show", str(session.get("id")), "--json")
                 shown = _json(output)
                 if code or not isinstance(shown.get("transcript"), list):
-                    self.faults["transcript"] = f"sessions show gives exit code {code} and no transcript"
+                    self.faults["transcript"] = f"sessions show: exit code {code}: {clip(output)}"
                 else:
                     messages.extend(shown["transcript"])
         return messages

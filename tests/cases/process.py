@@ -144,7 +144,7 @@ async def launch(place: Place, settings: Mapping[str, Any], number: int) -> Prox
 async def command(place: Place, proxy: Proxy, *words: str) -> tuple[int, str]:
     """Runs one command of the proxy over the same data folder; gives exit code and standard output."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "proxy", *words, "--config", str(proxy.config), "--data", str(proxy.data)),
+        *(sys.executable, "-m", "proxy", "--config", str(proxy.config), "--data", str(proxy.data), *words),
         cwd=place.work,
         env=place.environment(),
         stdin=asyncio.subprocess.DEVNULL,

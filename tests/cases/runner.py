@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import tempfile
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from tests.cases.case import Case, Run, read_case, runs_of
 from tests.cases.driver import Driver
+from tests.cases.evidence import Evidence
 from tests.cases.expect import failures
 from tests.cases.faults import Malformed, Unmet, clip
 from tests.cases.process import Place
@@ -55,7 +57,7 @@ async def play_case(case: Case, *, keep: bool = False) -> Result:
         for run in runs_of(case):
             folder = tempfile.mkdtemp(prefix="goalkeeper-case-")
             folders.append(folder)
-            found = await _play_run(run, Place(Path(folder)))
+            found = await _play_run(run, Place(Path(folder)), keep=keep)
             reasons.extend(f"[{run.name}] {reason}" if run.name else reason for reason in found)
     except Malformed as fault:
         reasons.append(f"malformed: {fault}")
@@ -89,7 +91,7 @@ def files_in(places: Sequence[Path]) -> list[Path]:
     return found
 
 
-async def _play_run(run: Run, place: Place) -> list[str]:
+async def _play_run(run: Run, place: Place, *, keep: bool) -> list[str]:
     try:
         async with asyncio.timeout(RUN_SECONDS):
             evidence = await Driver(run, place).play()
@@ -97,4 +99,14 @@ async def _play_run(run: Run, place: Place) -> list[str]:
         return [str(fault)]
     except TimeoutError:
         return [f"the run took longer than {RUN_SECONDS:.0f} s, or something in it never came"]
+    if keep:
+        _write_bodies(evidence, place.root / "forwarded")
     return failures(run, evidence)
+
+
+def _write_bodies(evidence: Evidence, folder: Path) -> None:
+    """Leaves what was forwarded beside the proxy's own files, for people who look into a failed case."""
+    folder.mkdir()
+    for number, forward in enumerate(one for many in evidence.forwards.values() for one in many):
+        name = re.sub(r"[^\w#-]", "_", forward.label)[:80]
+        (folder / f"{number:02}-{name}.json").write_bytes(forward.body)
