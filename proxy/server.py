@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable
 from urllib.parse import unquote
@@ -217,6 +218,8 @@ async def _serve(settings: Server, assembly: Assembly, passing: Exchange, log: L
         url = await _listen(runner, settings)
         stopped = _stop_signal()
         print(f"listening on {url}", flush=True)  # noqa: T201 (scripts wait for this line)
+        gc.freeze()  # modules, rules and profiles stay: later collections needn't look at them
+        gc.enable()
         await stopped.wait()
     finally:
         tending.cancel()

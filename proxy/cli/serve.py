@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 
 from proxy.cli.main import settings_of
 
@@ -17,6 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serves until SIGTERM or SIGINT."""
+    gc.disable()  # nothing that start-up makes is garbage; the server switches collection on again
     settings = settings_of(args)
     from proxy.server import run_server  # noqa: PLC0415 (wrong settings are told before aiohttp is imported)
 
