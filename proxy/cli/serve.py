@@ -18,8 +18,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serves until SIGTERM or SIGINT."""
-    gc.disable()  # nothing that start-up makes is garbage; the server switches collection on again
     settings = settings_of(args)
+    gc.disable()  # nothing that start-up makes is garbage; the server switches collection on again
     from proxy.server import run_server  # noqa: PLC0415 (wrong settings are told before aiohttp is imported)
 
     return run_server(settings)
