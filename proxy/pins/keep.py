@@ -15,9 +15,10 @@ from proxy.pins.model import Entry, Kind, Pin
 Count = Callable[[str], int]
 
 SHORT = 120  # characters of a history entry in its short form
+OPENING = 24  # characters of a folded entry that its line still gives
 FLOOR = 160  # characters that an excerpt is cut down to before the oldest pins lose more
 LINE = 80  # characters of a first line that always stays
-OVERHEAD = 16  # tokens for the line above a pin or an entry
+OVERHEAD = 10  # tokens for the line above a pin or an entry
 _LEAVE: tuple[Kind, ...] = ("fact", "preference", "commitment", "decision")
 _DEAR: tuple[Kind, ...] = ("correction", "goal")
 _WIDEST = 12  # characters of a token, at most: bounds the search for a length that fits
@@ -48,13 +49,14 @@ class Kept:
     pins: tuple[Shown, ...]
     history: tuple[Line, ...]
     folded: tuple[Entry, ...] = ()  # entries that stand for one line together
+    openings: bool = False  # whether that line still gives each one's first words
     left: tuple[Pin, ...] = ()  # pins that are not shown at all
     flags: tuple[str, ...] = ()  # pins_over_budget, pin_excerpted, pin_left_out
 
     @property
     def folded_line(self) -> str:
         """The one line that stands for the folded entries, "" without any."""
-        return fold_line(self.folded)
+        return fold_line(self.folded, openings=self.openings)
 
     def tokens(self, count: Count) -> int:
         """Gives the tokens of all shown texts with their headers."""
@@ -65,13 +67,16 @@ class Kept:
 
 def archive_id(digest: str) -> str:
     """Gives the short archive id of a message."""
-    return digest[:12]
+    return digest[:8]
 
 
-def fold_line(entries: Sequence[Entry]) -> str:
-    """Gives `turns 2-9, archive ID` for entries that are no longer shown one by one."""
+def fold_line(entries: Sequence[Entry], *, openings: bool = False) -> str:
+    """Gives `turns 2-9, archive ID` for entries that are no longer shown one by one, with each one's first words."""
     if not entries:
         return ""
+    if openings:
+        words = " · ".join(" ".join(entry.text[:OPENING].split()) for entry in entries)
+        return f"{fold_line(entries)}, beginning: {words}"
     first, last = entries[0], entries[-1]
     turns = f"turns {first.turn}-{last.turn}" if last.turn != first.turn else f"turn {first.turn}"
     return f"{turns}, archive {archive_id(first.message)}"
@@ -81,7 +86,7 @@ def shorten(text: str, digest: str) -> str:
     """Gives the first characters of a history entry and its archive id; a short text stays whole."""
     if len(text) <= SHORT:
         return text
-    return f"{text[:SHORT]} [… {SHORT} of {len(text)} characters, archive {archive_id(digest)}]"
+    return f"{text[:SHORT]}… [{len(text)} characters, archive {archive_id(digest)}]"
 
 
 def excerpt(text: str, keep: int, digest: str) -> str:
@@ -150,11 +155,19 @@ def _history(kept: Kept, room: int, count: Count) -> Kept:
         cost = count(lines[index].text) + OVERHEAD
         total += cost - costs[index]
         costs[index] = cost
-    cut = 0
-    while cut < len(lines) and total + (OVERHEAD if cut else 0) > room:
-        total -= costs[cut]
-        cut += 1
-    return replace(kept, history=tuple(lines[cut:]), folded=tuple(line.entry for line in lines[:cut]))
+    for openings in (True, False):
+        cut, rest = 0, total
+        while cut < len(lines) and rest + _folded_cost(lines[:cut], count, openings=openings) > room:
+            rest -= costs[cut]
+            cut += 1
+        if cut < len(lines) or rest + _folded_cost(lines, count, openings=openings) <= room:
+            break
+    folded = tuple(line.entry for line in lines[:cut])
+    return replace(kept, history=tuple(lines[cut:]), folded=folded, openings=openings and bool(folded))
+
+
+def _folded_cost(lines: Sequence[Line], count: Count, *, openings: bool) -> int:
+    return count(fold_line([line.entry for line in lines], openings=openings)) + OVERHEAD if lines else 0
 
 
 def _drop(kept: Kept, limit: int, count: Count) -> Kept:
