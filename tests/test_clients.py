@@ -99,7 +99,10 @@ def test_the_reason_of_a_denied_call_is_human_and_names_the_tool() -> None:
     assert (human.text, human.via) == ("ask me before any prune.", "bash")
 
 
-MIDTURN = "<system-reminder>\nThe user sent a new message while you were working:\nUse tabs.\n\nThis is how it looks.\n</system-reminder>"
+MIDTURN = (
+    "<system-reminder>\nThe user sent a new message while you were working:\nUse tabs.\n\n"
+    "This is how it looks.\n</system-reminder>"
+)
 
 
 def test_a_message_sent_while_a_tool_ran_is_human_only_behind_the_output() -> None:
@@ -207,16 +210,15 @@ def test_a_tool_less_call_with_a_tiny_output_cap_is_a_probe() -> None:
 
 def test_claude_codes_summarise_call_keeps_its_tools_and_a_pasted_one_is_a_turn() -> None:
     claude = PROFILES.named("claude-code")
-    order = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary of the conversation so far"
+    order = f"CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\n{TASK}"
     assert claude.side(transcript(*TALK, user("more", order), tools=("Bash",))) == "summary"
     assert claude.side(transcript(*TALK, user(f"what does this mean: {order}"), tools=("Bash",))) == ""
 
 
 def test_a_flattened_transcript_is_known_by_its_mark_and_system_text() -> None:
     opencode = PROFILES.named("opencode")
-    flat = user(
-        "Here is the conversation so far:\n\n<conversation>\n[User]: hi\n</conversation>\n\nCreate a new anchored summary from the conversation history"
-    )
+    told = "Here is the conversation so far:\n\n<conversation>\n[User]: hi\n</conversation>\n\n"
+    flat = user(f"{told}Create a new anchored summary from the conversation history")
     assert (
         opencode.side(transcript(message("system", Part("text", "You are a context summarization agent")), flat))
         == "flat"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from proxy.lineage.branch import Branch, union
+from proxy.lineage.branch import Branch, later
 from proxy.lineage.emissions import LEAST_ORDINARY, SHORT, lines_of
 from proxy.lineage.forest import Forest
 from proxy.lineage.index import strong_hash
@@ -127,7 +127,7 @@ class Answers:
     def _snapshot(branch: Branch, linked: Link) -> Snapshot:
         if branch.sub:
             return Snapshot(branch.id, ())
-        turns = branch.visible() if linked.side == "flat" else union(branch.base, linked.humans)
+        turns = branch.visible() if linked.side == "flat" else later(branch.base, linked.humans)
         return Snapshot(branch.id, turns)
 
 

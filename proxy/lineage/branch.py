@@ -65,6 +65,7 @@ class Branch:
     chain: tuple[bytes, ...] = ()
     path: Path | None = None  # of the newest request
     humans: tuple[HumanTurn, ...] = ()  # of the newest request
+    left: tuple[HumanTurn, ...] = ()  # the base, less what was said again
     numbers: tuple[int, ...] = ()  # turn number of each key in `keys`
     highest: int = 0  # highest turn number given
     spoken: tuple[Key, ...] = ()  # keys of the newest request, summaries named as such
@@ -114,9 +115,9 @@ class Branch:
     def visible(self, upto: int | None = None) -> tuple[HumanTurn, ...]:
         """Gives base and human turns up to that key of the newest path."""
         if upto is None or upto >= self.requested:
-            return union(self.base, self.humans)
+            return later(self.base, self.humans)
         here = {key.hash for key in self.keys[:upto] if key.kind == "u"}
-        return union(self.base, [turn for turn in self.humans if turn.key in here])
+        return later(self.base, [turn for turn in self.humans if turn.key in here])
 
     def state(self) -> BranchState:
         """Gives what a store keeps of where it stands."""
@@ -139,10 +140,16 @@ def union(first: Sequence[HumanTurn], second: Sequence[HumanTurn]) -> tuple[Huma
     return tuple(found)
 
 
+def later(base: Sequence[HumanTurn], said: Sequence[HumanTurn]) -> tuple[HumanTurn, ...]:
+    """Gives base and what was said since; a turn that was said again stands where it was said last."""
+    again = {turn.key for turn in said}
+    return union([turn for turn in base if turn.key not in again], said)
+
+
 def without(turns: Sequence[HumanTurn], keys: Sequence[Key]) -> tuple[HumanTurn, ...]:
     """Gives the turns whose words don't stand in these keys."""
-    here = {key.hash for key in keys if key.kind == "u"}
-    return tuple(turn for turn in turns if turn.key not in here)
+    here = {key.hash for key in keys if key.kind == "u"} if turns else ()
+    return tuple(turn for turn in turns if turn.key not in here) if here else tuple(turns)
 
 
 def numbered(

@@ -17,13 +17,14 @@ SHARE = 0.6  # of an emission's lines that must come back
 _WHOLE = 10**6  # weight of an opaque item that comes back whole
 _LINES_KEPT = 400
 _EMISSIONS_KEPT = 4000
+_LINES_HELD = 40_000  # of all emissions: about 10 MB
 _READ = 60_000  # characters of one text that are looked at
 _BARE_TAG = re.compile(r"</?[a-zA-Z_]{3,20}>")
 _SENTENCE_END = re.compile(r"\n|(?<=[.!?])\s+|(?<=[。！？])")
 _ANALYSIS = re.compile(r"<analysis>.*?</analysis>", re.DOTALL)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=64)
 def lines_of(text: str) -> tuple[tuple[bytes, int], ...]:
     """Gives hash and length of each sentence that is long enough, each once, bare tags removed.
 
@@ -43,12 +44,14 @@ class Emissions:
     def __init__(self) -> None:
         self._all: dict[str, EmissionRecord] = {}
         self._lines: Bounded[str] = Bounded(32)
+        self._held = 0
 
     def add(self, emission: EmissionRecord) -> None:
         """Makes an emission recognisable; the oldest are forgotten."""
         if emission.id in self._all:
             return
-        if len(self._all) >= _EMISSIONS_KEPT:
+        self._held += len(emission.lines)
+        while self._all and (len(self._all) >= _EMISSIONS_KEPT or self._held > _LINES_HELD):
             self._forget(next(iter(self._all)))
         self._all[emission.id] = emission
         for line, _ in emission.lines:
@@ -58,6 +61,7 @@ class Emissions:
 
     def _forget(self, name: str) -> None:
         emission = self._all.pop(name)
+        self._held -= len(emission.lines)
         for line, _ in emission.lines:
             self._lines.drop(line, name)
         self._lines.drop(emission.whole, name)

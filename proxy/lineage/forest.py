@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from proxy.lineage.branch import Branch, Proof, Session, System, numbered, turns_of
+from proxy.lineage.branch import Branch, Proof, Session, System, numbered, turns_of, without
 from proxy.lineage.cuts import named
 from proxy.lineage.emissions import Emissions
 from proxy.lineage.index import Index, client_hash
@@ -17,6 +17,7 @@ from proxy.lineage.search import prove
 from proxy.transcript import ClientId, Key, Message
 
 SUB = b"sub"
+KEYS_KEPT = 40_000  # keys of all branches together: about 35 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Forest:
         self.emissions = Emissions()
         self._sessions: dict[str, Session] = {}
         self._keep = keep
+        self._held = 0  # keys of all branches
         self._now = 0
 
     def tick(self) -> None:
@@ -94,9 +96,12 @@ class Forest:
             branch.humans = branch.humans + turns if grown else turns
         if branch.proof.seen > shared:
             branch.proof = Proof()
+        self._held += len(path.keys) - len(branch.keys)
         branch.keys, branch.chain, branch.path = path.keys, path.chain, path
         branch.requested, branch.answered, branch.pending, branch.answer = len(path.keys), False, False, ()
+        branch.left = without(branch.left if grown else branch.base, branch.spoken[held:])
         prove(branch, branch.proof, branch.keys)
+        self._make_room()
         return hints
 
     def append(self, branch: Branch, keys: Sequence[Key], answer: tuple[AnswerKey, ...]) -> list[bytes]:
@@ -108,6 +113,7 @@ class Forest:
         for key in keys:
             node = link(node, key.hash)
             chain.append(node)
+        self._held += len(chain) - len(branch.keys)
         branch.keys, branch.chain = (*branch.keys[:request], *keys), tuple(chain)
         branch.numbers = numbered(branch.keys, branch.numbers[:request], branch.highest)
         branch.highest = max(branch.highest, *branch.numbers[request:]) if keys else branch.highest
@@ -160,12 +166,12 @@ class Forest:
         """Takes a branch in; the least recently used one gives way."""
         branch.session.branches.append(branch)
         self.touch(branch)
-        self._make_room()
 
     def _make_room(self) -> None:
-        while len(self.branches) > self._keep:
+        while len(self.branches) > self._keep or (self._held > KEYS_KEPT and len(self.branches) > 1):
             branch = self.branches.pop(next(iter(self.branches)))
             branch.alive = False
+            self._held -= len(branch.keys)
             self.index.forget(branch)
             branch.session.branches.remove(branch)
             if not branch.session.branches:

@@ -19,11 +19,19 @@ class Bounded(Generic[T]):
 
     def __init__(self, bound: int) -> None:
         self._bound = bound
+        # Nearly every hash leads to one value, which needs no list of its own.
+        self._single: dict[bytes, T] = {}
         self._lists: dict[bytes, dict[T, None]] = {}
 
     def add(self, key: bytes, value: T) -> None:
         """Puts the value last; the oldest gives way."""
-        values = self._lists.setdefault(key, {})
+        values = self._lists.get(key)
+        if values is None:
+            first = self._single.setdefault(key, value)
+            if first == value:
+                return
+            del self._single[key]
+            values = self._lists[key] = {first: None}
         values.pop(value, None)
         values[value] = None
         if len(values) > self._bound:
@@ -31,7 +39,11 @@ class Bounded(Generic[T]):
 
     def get(self, key: bytes) -> Sequence[T]:
         """Gives the values of a hash, oldest first."""
-        return tuple(self._lists.get(key, ()))
+        values = self._lists.get(key)
+        if values is not None:
+            return tuple(values)
+        value = self._single.get(key)
+        return () if value is None else (value,)
 
     def drop(self, key: bytes, value: T) -> None:
         """Takes a value out."""
@@ -40,6 +52,8 @@ class Bounded(Generic[T]):
             values.pop(value, None)
             if not values:
                 del self._lists[key]
+        elif self._single.get(key) == value:
+            del self._single[key]
 
 
 def pair_hash(first: Key, second: Key) -> bytes:

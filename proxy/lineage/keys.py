@@ -18,7 +18,7 @@ CLOSING = 400  # characters of an assistant text that are kept as what was asked
 _SHORT_RESULT = 60  # a result up to this proves nothing: "(empty)", "ok", a stub
 _PREFIX = re.compile(r"^(?:call|toolu|fc|tool|functions?|chatcmpl|msg)[-_.:]+")
 _TRIM = "_-.:"
-_MESSAGES_KEPT = 50_000
+_MESSAGES_KEPT = 20_000
 _PATHS_KEPT = 128
 
 

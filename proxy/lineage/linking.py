@@ -186,7 +186,7 @@ class Linker:
             relation,
             match,
             detail,
-            base=branch.base,
+            base=branch.left,
             humans=branch.humans,
             keys=branch.spoken,
             chain=request.chain,

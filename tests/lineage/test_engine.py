@@ -421,3 +421,28 @@ def test_a_flattened_transcript_is_linked_by_its_words(proxy: Proxy) -> None:
     )
     assert (asked.relation, asked.branch) == ("summary", first.branch)
     assert humans(asked) == [GOAL, FIX]
+
+
+def test_long_branches_give_way_sooner_than_short_ones(monkeypatch: pytest.MonkeyPatch, proxy: Proxy) -> None:
+    monkeypatch.setattr("proxy.lineage.forest.KEYS_KEPT", 12)
+    links = []
+    for number in range(3):
+        body = [
+            system(),
+            *(item for turn in range(3) for item in (user(f"{number}: step {turn}"), says(f"done {turn}"))),
+        ]
+        links.append(proxy.send([*body, user("go on")], "certainly, I will do that now"))
+    assert [proxy.engine.knows(link.branch or "") for link in links] == [False, False, True]
+
+
+def test_words_that_are_said_again_after_a_cut_stand_where_they_were_said_last(proxy: Proxy) -> None:
+    body = [system(), user("Use SQLite."), says("ok"), user("No, use Postgres."), says("ok"), user("go on")]
+    proxy.send(body, "ok", client="A")
+    head = [system(), user("Summary: half."), user("and now the tests")]
+    cut = proxy.send(head, "ok", client="A")
+    assert base(cut) == ["Use SQLite.", "No, use Postgres.", "go on"]
+    again = proxy.send([*head, says("ok"), user("Use SQLite.")], "ok", client="A")
+    assert base(again) == ["No, use Postgres.", "go on"]
+    assert humans(again) == ["and now the tests", "Use SQLite."]
+    gone = proxy.send([system(), user("Summary: more."), user("next")], client="A")
+    assert base(gone) == ["No, use Postgres.", "go on", "and now the tests", "Use SQLite."]

@@ -110,7 +110,7 @@ def test_with_a_session_id_no_human_word_is_lost_by_cuts(moves: list[tuple[int, 
     proxy, agents = Proxy(), agents_of(strong=True, ids=True)
     for who, kind, number in moves:
         agent = agents[who]
-        links = agent.move(proxy, "say" if kind in ("rewind",) else kind, number)
+        links = agent.move(proxy, "say" if kind == "rewind" else kind, number)
         shown = {turn.text for turn in (*links[-1].base, *links[-1].humans)}
         assert set(agent.said) <= shown
 
