@@ -145,7 +145,7 @@ def _log(
     answered = sorted(line.turn for line in lines if line.kind == "answer")
     told: list[tuple[int, str]] = list(steps)
     if kept.folded:
-        told.append((kept.folded[0].turn, f"user said in {kept.folded_line} (block {identity})"))
+        told.append((kept.folded[0].turn, blocks.one_line(f"user said in {kept.folded_line} (block {identity})", 4_000)))
     for line in kept.history:
         done = next((turn for turn in answered if turn > line.entry.turn), 0)
         told.append((line.entry.turn, blocks.history_line(line.entry, line.text, done=done)))

@@ -25,7 +25,7 @@ _TITLES = {
     "commitment": "Commitment",
     "fact": "Fact",
 }
-_INLINE = 160  # characters of a history entry that may stand on its header's line
+_INLINE = 200  # characters of a history entry that may stand on its header's line
 
 
 def ended_mark(pin: Pin) -> str:

@@ -14,6 +14,9 @@ from proxy.compaction.view import View
 from proxy.transcript import Message
 
 
+_MARGIN = 0.25  # how far text of another kind can lie off the calibration (JSON rows against prose: a quarter)
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What the settings and the request ask for; limits in the upstream's tokens."""
@@ -88,6 +91,13 @@ class Draft:
         if memory.reported and not self.fresh and insertions is None and grown >= 0:
             return memory.reported + round(grown * max(ratio, 0.01))
         return round(estimate * ratio)
+
+    def over(self) -> bool:
+        """Whether the body may be above its limit: what is new since the upstream's own count is taken with a margin."""
+        if not self.limit:
+            return False
+        unsure = max(self.estimate() - self.memory.estimate, 0) if self.memory.reported and not self.fresh else 0
+        return self.predict() + round(unsure * self.policy.ratio * _MARGIN) > self.limit
 
     def with_insertion(self, one: Insertion, *, flags: Sequence[str] = ()) -> Draft:
         """The draft with one more insertion; the ones that it replaces go. One that an upstream refused isn't made again."""

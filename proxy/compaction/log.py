@@ -35,5 +35,5 @@ def fit(lines: Sequence[LogLine], room: int, count: Count, archive: str) -> tupl
 
 def _folded_line(lines: Sequence[LogLine], archive: str) -> str:
     tools = Tally(line.full.split(" ", 2)[1] for line in lines if line.kind == "step")
-    named = ", ".join(f"{name} {times}" for name, times in tools.most_common(5))
-    return f"{span(lines[0].turn, lines[-1].turn)}: {len(lines)} lines ({named}), archive {archive}"
+    named = ", ".join(f"{name} {times}" for name, times in tools.most_common(5)) or "answers"
+    return f"{span(lines[0].turn, lines[-1].turn)}: {named}, archive {archive}"

@@ -18,6 +18,9 @@ from proxy.compaction.rewrite import Piece, applicable, apply
 from proxy.compaction.view import View
 
 
+_SURELY = 1.05  # the floor of recent turns holds in the upstream's own count, and ours may be some percent off
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What goes out. `pieces` is empty when the client's own bytes go out."""
@@ -48,7 +51,7 @@ def make_plan(
     stuck = False
     if not bare:
         draft = added(restored(draft))
-        if draft.limit and draft.predict() > draft.limit:
+        if draft.over():
             draft, stuck = _compacted(draft)
     return _finished(draft, untouched, stuck=stuck)
 
@@ -64,7 +67,7 @@ def draft_of(view: View, branch: str, memory: Memory, policy: Policy, tools: Too
 
 def _floor(policy: Policy, aim: int) -> int:
     size = min(policy.budget.size, aim) if aim and policy.budget.size else aim or policy.budget.size
-    return int(policy.keep_recent * size)
+    return int(policy.keep_recent * size * _SURELY)
 
 
 def _compacted(draft: Draft) -> tuple[Draft, bool]:

@@ -13,12 +13,13 @@ import msgspec
 from proxy.clients import Profile, Profiles
 from proxy.compaction.draft import Memory
 from proxy.compaction.insertion import Insertion
+from proxy.compaction.quotes import unverified
 from proxy.compaction.view import View
 from proxy.dialects.base import Dialect
 from proxy.exchange import Call
 from proxy.facts import Source, changes, project_of
 from proxy.lineage.engine import Engine, Link
-from proxy.lineage.keys import KeyReader, Request
+from proxy.lineage.keys import KeyReader, Request, text_of
 from proxy.pins.lifecycle import Edit, add, amend, fold
 from proxy.pins.model import Ledger
 from proxy.pins.rules import RuleSet
@@ -69,6 +70,7 @@ class Case:
     project: str
     state: BranchState | None = None
     view: View | None = None
+    unverified: tuple[str, ...] = ()  # quotes in the client's summary that no human turn holds
     new_from: int = 0  # index of the first message that the branch's stored path doesn't have
     stored: asyncio.Future[None] | None = field(default=None, repr=False)  # done when the new turns are committed
 
@@ -111,13 +113,15 @@ class Conversations:
         state = self._state(link)
         tokens = await self._measured(transcript, scope)
         view = self._view(case, state, tokens)
-        case = replace(case, new_from=_first_difference(state.stored, transcript.messages))
+        case = replace(
+            case, new_from=_first_difference(state.stored, transcript.messages), unverified=_unverified(link, transcript)
+        )
         return replace(case, state=state, view=view, stored=self._record(case, state, view))
 
     def answered(self, case: Case, answer: Answer) -> None:
         """Tells lineage what the model answered, and queues it for the store."""
         made = self._engines[case.scope].answer(case.link, answer.text, answer.calls, answer.complete)
-        self._keep(case, Batch(lineage=(made,)))
+        self._keep(case, Batch(lineage=(made,), answer=answer))
 
     def state_of(self, branch: str) -> BranchState | None:
         """Gives the state of a branch that is in memory."""
@@ -291,6 +295,13 @@ class Conversations:
         state.good = tuple(one for one in state.good if one not in ids)
         rows = tuple((case.branch, identity) for identity in sorted(ids))
         self._store.submit(Batch(tenant=case.scope.tenant, namespace=case.scope.namespace, quarantine=rows))
+
+
+def _unverified(link: Link, transcript: Transcript) -> tuple[str, ...]:
+    if not link.summary_keys:
+        return ()
+    summaries = [text_of(transcript.messages[link.keys[place].message], link.keys[place]) for place in link.summary_keys]
+    return unverified(summaries, [turn.text for turn in (*link.base, *link.humans)])
 
 
 def _first_difference(old: tuple[Message, ...], new: tuple[Message, ...]) -> int:

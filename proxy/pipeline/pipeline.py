@@ -27,7 +27,7 @@ from proxy.store.ids import new_ulid
 from proxy.pipeline.summarizing import Summarizer
 from proxy.telemetry import Counters
 from proxy.tokens import Counter
-from proxy.transcript import Message
+from proxy.transcript import Transcript
 from proxy.upstream import Reply, Upstream
 
 _RATE_OR_AUTH = (401, 402, 403, 407, 408, 425, 429)
@@ -93,9 +93,11 @@ class Pipeline:
         passage = Passage(call, new_ulid(), call.body)
         try:
             transcript = self._dialect.parse(call.body)
-            await self._vocabulary(transcript.messages)
+            await self._vocabulary(call, transcript)
             case = await self._conversations.follow(call, transcript, passage.receipt)
             passage = replace(passage, case=case)
+            if case.unverified:
+                passage = passage.flagged("unverified_user_quote", f"no human turn holds: {'; '.join(case.unverified)[:400]}")
             return await self._planned(passage)
         except UnreadableBody as error:
             return passage.flagged("unreadable_body", str(error))
@@ -193,7 +195,7 @@ class Pipeline:
 
     def _policy(self, case: Case) -> Policy:
         settings = self._settings
-        budget = self._budget(case)
+        budget = self._budget(case.call, case.transcript)
         return Policy(
             mode=settings.mode,
             budget=budget,
@@ -206,25 +208,26 @@ class Pipeline:
             ratio=self._calibrations.ratio(case.transcript.model),
         )
 
-    def _budget(self, case: Case) -> Budget:
-        settings, model = self._settings, case.transcript.model
+    def _budget(self, call: Call, transcript: Transcript) -> Budget:
+        settings, model = self._settings, transcript.model
         limits = settings.limits_of(model)
-        asked = _positive(case.call.header("x-goalkeeper-budget"))
+        asked = _positive(call.header("x-goalkeeper-budget"))
         return budget_of(
             asked=asked or limits.budget or 0,
             window=self._calibrations.window(model, limits.window),
-            max_output=case.transcript.max_output,
+            max_output=transcript.max_output,
             share=settings.trigger,
             mode=settings.mode,
         )
 
-    async def _vocabulary(self, messages: Sequence[Message]) -> None:
-        """Loads the vocabulary with the first request: in the background while a rough count is surely enough."""
+    async def _vocabulary(self, call: Call, transcript: Transcript) -> None:
+        """Loads the vocabulary with the first request: in the background while the body surely fits without a count."""
         if self._counter.ready:
             return
         if self._loading is None:
             self._loading = asyncio.create_task(asyncio.to_thread(self._counter.load))
-        if sum(len(message.raw) for message in messages) > _ROUGH_BYTES:
+        trigger = self._budget(call, transcript).trigger
+        if len(call.body) > (trigger or _ROUGH_BYTES):  # a token has at least one byte
             await self._loading
 
     async def _committed(self, passage: Passage) -> None:
@@ -270,7 +273,7 @@ class Pipeline:
             return None
         self._calibrations.overflowed(case.transcript.model, found.window)
         policy = self._policy(case)
-        sent = found.prompt or (passage.plan.tokens_out if passage.plan else 0)
+        sent = passage.plan.tokens_out if passage.plan else 0
         aims = [int(policy.target * policy.budget.size), sent // 2]
         aim = min((one for one in aims if one > 0), default=0)
         try:

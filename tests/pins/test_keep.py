@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxy.pins.keep import FLOOR, LINE, OVERHEAD, SHORT, excerpt, fold_line, give_way, shorten
+from proxy.pins.keep import FLOOR, LINE, OPENING, OVERHEAD, SHORT, excerpt, fold_line, give_way, shorten
 from tests.pins.build import entry, pin
 
 KINDS = ["goal", "correction", "constraint", "preference", "decision", "commitment", "fact"]
@@ -26,7 +26,9 @@ texts = st.builds(lambda n, tail: words(n) + tail, st.integers(1, 900), st.sampl
 pins_ = st.lists(st.tuples(st.sampled_from(KINDS), texts), max_size=9).map(
     lambda items: [pin(number, kind, text) for number, (kind, text) in enumerate(items, 1)]
 )
-history_ = st.lists(texts, max_size=9).map(lambda items: [entry(50 + number, text) for number, text in enumerate(items)])
+history_ = st.lists(texts, max_size=9).map(
+    lambda items: [entry(50 + number, text) for number, text in enumerate(items)]
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -66,17 +68,24 @@ def test_all_stays_when_it_fits():
 def test_the_oldest_history_becomes_short_first_then_folds():
     history = [entry(number, words(400)) for number in range(2, 6)]
     pins = [pin(1, "goal", "Port it.")]
-    short = give_way(pins, history, 400, count, 4000)
+    short = give_way(pins, history, 370, count, 4000)
     assert [line.full for line in short.history] == [False, False, True, True]
-    assert short.history[0].text.startswith(words(SHORT) + " [… 120 of 400 characters, archive ")
-    folded = give_way(pins, history, 150, count, 4000)
-    assert folded.folded_line == "turns 2-4, archive 000000000000"
+    assert short.history[0].text.startswith(words(SHORT) + "… [400 characters, archive ")
+    folded = give_way(pins, history, 130, count, 4000)
+    beginning = " ".join(words(OPENING).split())
+    assert folded.folded_line == f"turns 2-4, archive 00000000, beginning: {beginning} · {beginning} · {beginning}"
     assert [line.entry.turn for line in folded.history] == [5]
+
+
+def test_folded_entries_lose_their_openings_when_even_those_do_not_fit():
+    history = [entry(number, words(400)) for number in range(2, 40)]
+    kept = give_way([pin(1, "goal", "Port it.")], history, 120, count, 4000)
+    assert kept.folded_line == "turns 2-38, archive 00000000"
 
 
 def test_facts_leave_before_preferences_and_decisions_the_oldest_first():
     pins = [pin(n, kind, words(200)) for n, kind in enumerate(["goal", "decision", "fact", "preference", "fact"], 1)]
-    kept = give_way(pins, [], 220, count, 8000)
+    kept = give_way(pins, [], 140, count, 8000)
     assert [one.turn for one in kept.left] == [3, 4, 5]
     assert kept.flags == ("pin_left_out",)
 
@@ -102,7 +111,7 @@ def test_a_huge_goal_keeps_its_first_line_its_tail_and_its_archive_id_within_a_s
     assert kept.tokens(count) <= 2000
     assert shown.startswith("Explain this dump and find the leak:\n")
     assert shown.endswith(" the end")
-    assert f"of {len(text)} characters, archive 000000000000]" in shown
+    assert f"of {len(text)} characters, archive 00000000]" in shown
     assert "pin_excerpted" in kept.flags
 
 
@@ -120,5 +129,5 @@ def test_short_history_is_short_from_the_start():
 
 
 def test_fold_line_names_one_turn_or_a_range():
-    assert fold_line([entry(3, "a")]) == "turn 3, archive 000000000000"
+    assert fold_line([entry(3, "a")]) == "turn 3, archive 00000000"
     assert fold_line([]) == ""
