@@ -85,7 +85,7 @@ def test_folded_entries_lose_their_openings_when_even_those_do_not_fit():
 
 def test_facts_leave_before_preferences_and_decisions_the_oldest_first():
     pins = [pin(n, kind, words(200)) for n, kind in enumerate(["goal", "decision", "fact", "preference", "fact"], 1)]
-    kept = give_way(pins, [], 140, count, 8000)
+    kept = give_way(pins, [], 2 * (count(words(200)) + OVERHEAD), count, 8000)
     assert [one.turn for one in kept.left] == [3, 4, 5]
     assert kept.flags == ("pin_left_out",)
 

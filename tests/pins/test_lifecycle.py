@@ -1,9 +1,8 @@
-from tests.pins.build import rules, said, turn
-
 from proxy.pins.lifecycle import Edit, add, amend, fold
 from proxy.pins.model import Ledger, Status
 from proxy.pins.rules import load_rules
 from proxy.settings.loading import packaged_folder
+from tests.pins.build import rules, said, turn
 
 
 def texts(ledger):

@@ -1,12 +1,12 @@
 import time
 
 import pytest
-from tests.pins.build import rules, turn, verdict
 
 from proxy.pins.lifecycle import fold
 from proxy.pins.match import judge
 from proxy.pins.quoted import strip_quoted
 from proxy.pins.rules import load_rules
+from tests.pins.build import rules, turn, verdict
 
 CORRECTIONS = [
     "No, column headers must stay in Finnish, the accountants read them.",
@@ -45,7 +45,8 @@ def test_a_go_ahead_binds_nothing(text):
     "text",
     [
         "why did the build fail?", "how do i check that", "warum ist das so langsam?", "c'est quoi la différence ?",
-        "¿cómo lo pruebo?", "como eu rodo isso?", "come si avvia?", "почему так долго?", "これは何ですか", "왜 그런가요?", "لماذا؟",
+        "¿cómo lo pruebo?", "como eu rodo isso?",
+        "come si avvia?", "почему так долго?", "これは何ですか", "왜 그런가요?", "لماذا؟",
     ],
 )  # fmt: skip
 def test_a_question_binds_nothing(text):
@@ -57,7 +58,8 @@ def test_a_question_binds_nothing(text):
     "text",
     [
         "still laggy", "it crashes on files without exif", "404 on /ui/index.html", "geht nicht, Fehler beim Start",
-        "toujours vide", "no funciona", "não funciona", "non funziona", "не работает", "エラーになります", "안 돼요, 오류 나요", "لا يعمل",
+        "toujours vide", "no funciona", "não funciona",
+        "non funziona", "не работает", "エラーになります", "안 돼요, 오류 나요", "لا يعمل",
         "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\nNameError: name 'x' is not defined",
     ],
 )  # fmt: skip

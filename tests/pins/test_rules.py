@@ -51,7 +51,11 @@ def test_an_inline_rule_is_named_by_its_key_path():
     with pytest.raises(ConfigError) as caught:
         load_rules([], [{"patterns": "(unclosed"}])
     lines = str(caught.value).split("\n")
-    assert [line.split(": ")[0] for line in lines] == ["pins.rules[0].kind", "pins.rules[0].name", "pins.rules[0].patterns"]
+    assert [line.split(": ")[0] for line in lines] == [
+        "pins.rules[0].kind",
+        "pins.rules[0].name",
+        "pins.rules[0].patterns",
+    ]
 
 
 def test_all_problems_of_a_file_come_at_once(tmp_path):
@@ -79,7 +83,12 @@ def test_all_problems_of_a_file_come_at_once(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [("rules: [", "isn't valid YAML"), ("- a", "must be a mapping"), ("rules: 3", "must be a list"), ("a: \x01", "YAML")],
+    [
+        ("rules: [", "isn't valid YAML"),
+        ("- a", "must be a mapping"),
+        ("rules: 3", "must be a list"),
+        ("a: \x01", "YAML"),
+    ],
 )
 def test_what_is_no_rule_file_is_said_to_be_none(tmp_path, content, words):
     assert words in complaint(tmp_path, content)
@@ -115,9 +124,9 @@ def test_an_example_that_goes_wrong_is_named_with_its_place_and_remedy(tmp_path)
     )
     found, problems = read_rules([file])
     assert problems == ()
+    raised = "raise the priority of 'mine' (it is 10)"
     assert [str(problem).removeprefix(f"{file}:") for problem in failures(found)] == [
-        "7:15: rule 'mine' matches 'no, not the harbour', but 'other' decides it; "
-        "raise the priority of 'mine' (it is 10)",
+        f"7:15: rule 'mine' matches 'no, not the harbour', but 'other' decides it; {raised}",
         "7:38: no pattern of rule 'mine' matches 'the quay'; add or widen a pattern",
         "8:18: 'harbour view' must not match, but rule 'mine' takes it; add a pattern under 'not'",
     ]
@@ -153,7 +162,9 @@ def test_alternatives_split_at_the_outermost_bars_only():
 
 
 PATTERNS = st.lists(
-    st.sampled_from(["^no\\b", "\\bnot\\b|^un", "不|别", "Never", "x[|a-c]+", "(?:a|不)b", "(a)(b)", "^\\W*ok|yes$", "а+б"]),
+    st.sampled_from(
+        ["^no\\b", "\\bnot\\b|^un", "不|别", "Never", "x[|a-c]+", "(?:a|不)b", "(a)(b)", "^\\W*ok|yes$", "а+б"]
+    ),
     min_size=1,
     max_size=4,
     unique=True,
