@@ -107,7 +107,7 @@ class Linker:
 
     def tie(self, found: Found, search: Search) -> Link:
         """Links a request that several sessions could have sent."""
-        request, branches = search.request, found.branches
+        request, branches = search.request, sorted(found.branches, key=lambda branch: branch.id)
         if found.place:
             waiting = [branch for branch in branches if len(branch.keys) == found.place and branch.answered]
             for group in (branches, waiting):
