@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.lineage import Link
-from proxy.transcript import Message
+from proxy.transcript import Message, digest_of
 from tests.lineage.build import Ask, Proxy, reads, result, says, system, user
 
 SHARED = ["ok, go on with the next module", "and now the tests, please", "go on", "No, that is wrong, revert it."]
@@ -37,7 +37,7 @@ class Agent:
         self.said.append(words)
 
     def call(self) -> Ask:
-        tail = f"{hash((self.name, self.turn)) & 0xFFFFFFFFFFFF:012x}"
+        tail = digest_of(f"{self.name} {self.turn}".encode())[:16]
         return reads(f"src/mod_{self.turn}.py", f"call_{tail}" if self.strong else f"call_{self.turn}")
 
     @property
