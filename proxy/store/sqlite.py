@@ -58,6 +58,7 @@ class Store(Reads):
 
     def _queue(self, what: Batch | Job) -> Future[Any]:
         future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()  # who stops waiting must not cancel what is being written
         if self._closed:
             _fail(future, ValueError("the store is closed"))
         else:
