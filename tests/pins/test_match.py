@@ -158,3 +158,24 @@ def test_a_hostile_megabyte_is_judged_in_bounded_time(piece):
 def test_a_ledger_is_the_same_on_every_replay():
     turns = [turn(1, "Plan a trip"), turn(2, "no night trains"), turn(3, "ok"), turn(4, "no night trains")]
     assert fold(turns, rules()) == fold(turns, rules())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "looks good. rename foo to bar everywhere",
+        "perfect, logo on the left",
+        "danke, die Überschrift blau",
+        "谢谢，标题改蓝色",
+        "no problem, ship to Berlin",
+        "ok go with blue",
+        "same for the footer",
+        "it is slow, cache the list",
+        "show dates as DD/MM/YYYY",
+        "error messages must be translatable",
+        "настрой всё на русском",
+        "toujours signer Nadia",
+    ],
+)
+def test_an_order_beside_small_talk_or_a_complaint_is_pinned(text):
+    assert verdict(text).kind is not None
