@@ -34,7 +34,7 @@ def _context(data: Data, session: str) -> queries.Row:
     if row is None:
         raise NotFound(f"session {session} has no receipt yet")
     receipt = queries.EMPTY_RECEIPT | msgspec.json.decode(row[0])
-    standing = [one for one in data.reads.insertions(receipt["branch"]) if one.id in receipt["insertions"]]
+    standing = [one for one in data.reads.insertions(receipt["track"]) if one.id in receipt["insertions"]]
     inserted = sum(one.tokens for one in standing)
     left = {digest for one in standing for digest in one.covers}
     return {
@@ -46,7 +46,7 @@ def _context(data: Data, session: str) -> queries.Row:
         "pinned": sum(_pinned(one) for one in standing),
         "digested": sum(one.log_tokens for one in standing),
         "kept": max(receipt["tokens_out"] - inserted, 0),
-        "elided": _elided(data, receipt["branch"], left),
+        "elided": _elided(data, receipt["track"], left),
         "free": max(receipt["budget"] - receipt["tokens_out"], 0),
     }
 

@@ -25,7 +25,9 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str  # ULID
     at: str  # ISO 8601, UTC
     session: str = ""
-    branch: str = ""
+    branch: str = ""  # the same through compactions
+    epoch: int = 0  # how often history was cut away in the branch before this request
+    track: str = ""  # id under which the epoch's path and insertions are stored
     client: str = ""  # profile name
     model: str = ""
     dialect: str = ""

@@ -242,7 +242,7 @@ class Conversations:
         path = tuple((first + place, message.digest) for place, (message, _) in enumerate(fresh))
         source = Source(
             session=case.link.session,
-            branch=case.branch,
+            branch=case.link.line,
             client=case.profile.name,
             model=case.transcript.model,
             project=case.project,

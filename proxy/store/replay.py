@@ -53,11 +53,11 @@ class Replay:
     def rebuild(self, tenant: str, receipt: Receipt) -> Replayed | None:
         """Gives what the receipt's request was and became, None for requests that keep no path (side calls)."""
         dialect = self._dialects.get(receipt.dialect)
-        digests = self._reads.path(receipt.branch, receipt.messages, receipt.id)
+        digests = self._reads.path(receipt.track, receipt.messages, receipt.id)
         if dialect is None or not digests:
             return None
         bodies = self._reads.load_messages(tenant, digests)
-        stored = {one.id: one for one in self._reads.insertions(receipt.branch)}
+        stored = {one.id: one for one in self._reads.insertions(receipt.track)}
         insertions = tuple(stored[name] for name in receipt.insertions if name in stored)
         missing = [digest for digest in digests if digest not in bodies]
         missing += [name for name in receipt.insertions if name not in stored]
@@ -139,9 +139,9 @@ def verify(db: sqlite3.Connection, reads: Reads, replay: Replay) -> Report:
         if replayed is None:
             continue
         rebuilt += 1
-        found = [*faults(replayed, texts.get(receipt.session, {})), prefix_fault(last.get(receipt.branch), replayed)]
+        found = [*faults(replayed, texts.get(receipt.session, {})), prefix_fault(last.get(receipt.track), replayed)]
         problems += [Problem(receipt.id, fault) for fault in found if fault]
-        last[receipt.branch] = replayed
+        last[receipt.track] = replayed
     return Report(receipts, rebuilt, tuple(problems))
 
 

@@ -124,7 +124,7 @@ def test_archive_gives_back_what_an_id_stands_for(command: Command, name: str) -
 def test_context_counts_tokens_by_what_they_are(command: Command, folder: Path) -> None:
     store = Store.open(folder, Sealer(None))
     receipt = Receipt(
-        "7ZZZ", "", session="S2", branch="BB", messages=2, insertions=("i1b2c3",), budget=100, tokens_out=40
+        "7ZZZ", "", session="S2", branch="BB", track="BB", messages=2, insertions=("i1b2c3",), budget=100, tokens_out=40
     )
     store.submit(Batch(tenant="t1", receipt=receipt)).result()
     store.close()

@@ -149,6 +149,21 @@ def test_a_summary_that_we_relayed_brings_the_words_back(proxy: Proxy) -> None:
     assert [turn.number for turn in later.humans] == [5, 7]
 
 
+def test_a_summary_with_a_profile_mark_and_words_of_the_client_on_its_line_is_evidence_later_too(proxy: Proxy) -> None:
+    body = [system(), user(GOAL), says(LONG), user(FIX)]
+    first = proxy.send(body, "fine, SQLite in WAL mode it is")
+    order = user("Please summarize our conversation so far.")
+    summary = "The service is being ported, module by module. The queue is half done and its tests are missing. "
+    proxy.send([*body, says("fine, SQLite in WAL mode it is"), order], summary * 3, tools=())
+    opening = "This session is being continued from a previous conversation that ran out of context.\n"
+    head = [system(), user(f"{opening}{summary * 3}(part 1)")]
+    after = proxy.send(head, "Reading module 9 again now.", reads("a.py", "call_1"))
+    grown = [*head, says("Reading module 9 again now.", reads("a.py", "call_1")), result("call_1", "x")]
+    later = proxy.send(grown)
+    assert (after.relation, after.session, base(after)) == ("compacted", first.session, [GOAL, FIX])
+    assert (later.relation, later.branch, base(later)) == ("extends", after.branch, [GOAL, FIX])
+
+
 def test_a_used_summary_that_a_person_pastes_joins_nothing(proxy: Proxy) -> None:
     body = [system(), user(GOAL), says(LONG), user(FIX)]
     first = proxy.send(body, "fine, SQLite in WAL mode it is")
