@@ -14,6 +14,7 @@ from tests.cases.plan import Request
 from tests.cases.upstream import LABEL
 
 ATTEMPTS = 5
+PAUSE_SECONDS = 0.2  # before a request is sent again
 Send = Callable[[int, Request], Awaitable[Exchange]]  # session number and request → what came back
 
 
@@ -66,6 +67,7 @@ class Crowd:
                 return _answer(seen.body)
             if seen.status:
                 break
+            await asyncio.sleep(PAUSE_SECONDS)
         self.half.set()
         self.problems.append(f"{request.label} was never answered: status {seen.status} {seen.fault}")
         return ""

@@ -74,6 +74,7 @@ class Proxy:
     data: Path
     config: Path
     token: str = ""
+    doomed: bool = False  # a signal to end was sent: the exit code comes a moment later
     log: bytearray = field(default_factory=bytearray)
     readers: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -84,12 +85,13 @@ class Proxy:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
-        return self.process.returncode is None
+        """Whether the process runs and wasn't told to end."""
+        return self.process.returncode is None and not self.doomed
 
     async def kill(self, name: str = "KILL") -> None:
         """Sends a signal and waits for the end."""
         if self.alive:
+            self.doomed = True
             self.process.send_signal(signal.Signals[f"SIG{name}"])
         await self._end()
 
