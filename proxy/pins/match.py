@@ -82,13 +82,21 @@ _cached = lru_cache(maxsize=4096)(_judge)
 
 
 def _applying(said: _Said, subject: Subject) -> list[Rule]:
-    """Gives the rules that speak about the text; a go-ahead or greeting and nothing else ends the search."""
+    """Gives the rules that speak about the text.
+
+    Once one has decided, rules of the other side (what binds, what passes) aren't asked: they could change nothing.
+    A go-ahead or a greeting and nothing else ends the search.
+    """
     found: list[Rule] = []
+    winner: Rule | None = None
     role = "tool" if said.via else "user"
     for rule in said.rules.rules:
+        if winner and rule.decides and (rule.kind is None or winner.kind is None):
+            continue
         if rule.applies(subject, role, said.client):
             found.append(rule)
-            if rule.kind is None and rule.decides and rule.priority >= WHOLE:
+            winner = winner or (rule if rule.decides else None)
+            if rule is winner and rule.kind is None and rule.priority >= WHOLE:
                 break
     return found
 
