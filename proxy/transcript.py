@@ -62,11 +62,12 @@ class Transcript:
     head: bytes
     tail: bytes
     options: Mapping[str, bytes] = field(default_factory=dict)  # raw values of the body's other keys
+    system: str = ""  # system text that stands outside the list of messages
 
     @property
     def system_text(self) -> str:
-        """The leading system and developer texts, joined with line feeds."""
-        texts: list[str] = []
+        """The system text outside the list, then the leading system and developer texts, joined with line feeds."""
+        texts: list[str] = [self.system] if self.system else []
         for message in self.messages:
             if message.role not in ("system", "developer"):
                 break

@@ -14,10 +14,9 @@ import msgspec
 from proxy.dialects import sse
 from proxy.dialects.base import Answer, Call
 from proxy.dialects.jsonbytes import array_items, object_fields, value_span
+from proxy.dialects.memory import Memory, number, string
 from proxy.errors import GoalkeeperError, NothingFits, UnreadableBody
 from proxy.transcript import Message, Part, Transcript, digest_of
-
-_MEMORY_BYTES = 48 << 20  # raw bytes of known messages in each of two generations
 
 
 class Chat:
@@ -26,9 +25,7 @@ class Chat:
     name = "chat"
 
     def __init__(self) -> None:
-        self._young: dict[bytes, Message] = {}
-        self._old: dict[bytes, Message] = {}
-        self._bytes = 0
+        self._memory = Memory()
 
     def parse(self, body: bytes) -> Transcript:
         """Reads a request. Raises UnreadableBody."""
@@ -40,12 +37,12 @@ class Chat:
         tools = fields.get("tools", b"")
         return Transcript(
             dialect=self.name,
-            model=_string(fields.get("model")),
+            model=string(fields.get("model")),
             messages=tuple(map(self.message, array_items(array))),
             tools=_tool_names(tools),
             tools_raw=tools if tools != b"null" else b"",
             stream=fields.get("stream") == b"true",
-            max_output=_number(fields.get("max_completion_tokens")) or _number(fields.get("max_tokens")),
+            max_output=number(fields.get("max_completion_tokens")) or number(fields.get("max_tokens")),
             response_format=fields.get("response_format", b"").decode(),
             head=body[: start + 1],
             tail=body[end - 1 :],
@@ -54,14 +51,7 @@ class Chat:
 
     def message(self, raw: bytes) -> Message:
         """Gives the message of these bytes. Raises UnreadableBody."""
-        known = self._young.get(raw)
-        if known is None:
-            known = self._old.get(raw) or _message(raw)
-            self._young[raw] = known
-            self._bytes += len(raw)
-            if self._bytes > _MEMORY_BYTES:
-                self._old, self._young, self._bytes = self._young, {}, 0
-        return known
+        return self._memory.message(raw, _message)
 
     def render(self, transcript: Transcript, messages: Sequence[bytes]) -> bytes:
         """Gives a body with these messages in place of the transcript's own; all else byte for byte as it came."""
@@ -293,16 +283,6 @@ def _text(content: Any) -> str:
         texts = (part.get("text") for part in content if isinstance(part, dict))
         return "\n".join(text for text in texts if isinstance(text, str))
     return ""
-
-
-def _string(raw: bytes | None) -> str:
-    value = msgspec.json.decode(raw) if raw else None
-    return value if isinstance(value, str) else ""
-
-
-def _number(raw: bytes | None) -> int:
-    value = msgspec.json.decode(raw) if raw else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def _tool_names(raw: bytes) -> tuple[str, ...]:
