@@ -49,7 +49,8 @@ def test_the_demo_keeps_every_binding_word_through_its_own_and_the_agents_compac
     assert told["prefix_breaks"] == told["compactions"] + told["summary_calls"]
     assert {fact["text"] for fact in told["facts"]} >= {words.text for words in BOUND}
     assert told["verify"]["rebuilt"] >= told["requests"]
-    assert (tmp_path / "data" / "goalkeeper.db").is_file()
+    for words, _ in demo._LOOKS:  # the lines that the demo prints can be typed as they stand
+        assert main([*words.format(block="last").split(), "--data", str(tmp_path / "data")]) == 0
 
 
 def test_the_demo_fails_when_goalkeeper_may_only_observe(tmp_path):
@@ -134,7 +135,7 @@ def test_hostile_text_in_a_report_does_not_reach_the_terminal(capsys):
     zeros = dict.fromkeys(Outcome.__dataclass_fields__, 0)
     outcome = Outcome(**{**zeros, "words": (survival,), "blocks": "\x1b]0;title\x07\n" * 40})  # type: ignore[arg-type]
     fact = {"kind": "goal", "status": "active", "turn": 1, "text": "\x1b[2J"}
-    run = demo.Run(outcome, [fact], {"receipts": 0, "rebuilt": 0, "problems": []}, 1.0)
+    run = demo.Run(outcome, [fact], {"receipts": 0, "rebuilt": 0, "problems": []}, "0f", 1.0)
     demo._tell(run, Path("/tmp/with\x1b[31mcolour"))
     printed = capsys.readouterr().out
     assert "bell" in printed

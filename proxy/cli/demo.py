@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import shutil
+import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass
@@ -29,6 +31,7 @@ class Run:
     outcome: Outcome
     facts: list[dict[str, Any]]
     verified: dict[str, Any]
+    block: str  # id of the newest block in the last request
     seconds: float
 
     @property
@@ -79,8 +82,11 @@ def _folder(chosen: Path | None) -> Path:
 
 async def _played(goalkeeper: Goalkeeper, budget: int, started: float) -> Run:
     outcome = await play(goalkeeper, budget)
-    facts, verified = await asyncio.gather(goalkeeper.told("facts", "list"), goalkeeper.told("verify"))
-    return Run(outcome, facts["facts"], verified, time.perf_counter() - started)
+    facts, verified, receipt = await asyncio.gather(
+        goalkeeper.told("facts", "list"), goalkeeper.told("verify"), goalkeeper.told("receipts", "show", "last")
+    )
+    block = (receipt["insertions"] or ["last"])[-1]
+    return Run(outcome, facts["facts"], verified, block, time.perf_counter() - started)
 
 
 def _as_fields(found: Run, folder: Path) -> dict[str, object]:
@@ -94,6 +100,13 @@ def _as_fields(found: Run, folder: Path) -> dict[str, object]:
     }
 
 
+_LOOKS = (
+    ("facts list", "what the user said that binds"),
+    ("receipts list", "what happened to each request"),
+    ("archive show {block}", "what the newest block stands for, whole"),
+    ("context", "what the context consists of, in tokens"),
+    ("verify", "check all of it again"),
+)
 _INTRODUCTION = """\
 The model here is a script: it answers the same whatever it reads. The proxy, the HTTP and the files are real.
 A small agent works on a made-up task with a budget of {budget} tokens; halfway it compacts by itself as well.
@@ -182,6 +195,16 @@ def _tell_facts(found: Run, folder: Path) -> None:
         f" {len(verified['problems'])} problems. Look around:\n"
     )
     where = line(str(folder))
-    for command in ("facts list", "context", "receipts list", "pins list", "archive show last", "verify"):
-        print(f"  goalkeeper {command} --data {where}")
+    command = _command()
+    for words, what in _LOOKS:
+        print(f"  {command} {words.format(block=found.block)} --data {where}    # {what}")
     print(f"  rm -r {where}")
+
+
+def _command() -> str:
+    """Gives how this command was called, so that the printed lines can be typed as they stand."""
+    called = Path(sys.argv[0])
+    if called.stem != "goalkeeper":
+        return "python -m proxy"
+    known = shutil.which("goalkeeper")
+    return "goalkeeper" if known and Path(known).resolve() == called.resolve() else line(str(called))

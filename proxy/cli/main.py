@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from proxy.errors import BadRequest, ConfigError, GoalkeeperError
 from proxy.settings.loading import load_settings
@@ -56,16 +57,23 @@ def printable(text: str) -> str:
     return "".join(c if c == "\n" or c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+class _Command(argparse.ArgumentParser):
+    """A command or a part of one; argparse makes the parsers below it of the same class."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 (as argparse makes it)
+        super().__init__(**settings)
+        # the global flags may stand behind every word; SUPPRESS keeps what stood before it
+        _add_global_flags(self, argparse.SUPPRESS, argparse.SUPPRESS)
+
+
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="goalkeeper", description="A proxy that keeps what the user said.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and stop")
     _add_global_flags(parser, [], None)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Command)
     chosen = _command_in(argv)
     for name, (module, what) in COMMANDS.items():
         command = commands.add_parser(name, help=what, description=what[0].upper() + what[1:] + ".")
-        # the same flags may stand behind the command; SUPPRESS keeps what stood before it
-        _add_global_flags(command, argparse.SUPPRESS, argparse.SUPPRESS)
         if name == chosen:  # imports cost time: only the command that is meant
             importlib.import_module(module).configure(command)
     return parser
