@@ -185,12 +185,14 @@ class Conversations:
             state = self._states[branch] = BranchState()
             if parent is not None and link.relation in ("rewound", "edited", "forked", "resend"):
                 anchors = {node.hex() for node in link.chain} | {""}
+                memory = parent.memory
                 inherited = tuple(
                     msgspec.structs.replace(one, branch=branch)
-                    for one in parent.memory.insertions
-                    if one.anchor in anchors
+                    for one in memory.insertions
+                    if one.anchor in anchors and one.id not in memory.refused
                 )
-                state.memory = Memory(insertions=inherited, refused=parent.memory.refused)
+                state.memory = Memory(insertions=inherited, refused=memory.refused, strict=memory.strict)
+                state.good = tuple(one.id for one in inherited if one.id in parent.good)
         self._states.move_to_end(branch)
         if len(self._states) > _BRANCHES:
             self._states.popitem(last=False)
@@ -289,10 +291,12 @@ class Conversations:
         state = case.state
         if state is None or not ids:
             return
-        own = any(one.placement == "message" for one in state.memory.insertions if one.id in ids)
         memory = state.memory
-        state.memory = replace(memory, refused=memory.refused | ids, strict=memory.strict or own)
+        own = {one.id for one in memory.insertions if one.placement == "message"}
         state.good = tuple(one for one in state.good if one not in ids)
+        # An upstream that took one message of ours before doesn't mind its role: it was the text.
+        strict = memory.strict or (bool(own & ids) and not own & set(state.good))
+        state.memory = replace(memory, refused=memory.refused | ids, strict=strict)
         rows = tuple((case.branch, identity) for identity in sorted(ids))
         self._store.submit(Batch(tenant=case.scope.tenant, namespace=case.scope.namespace, quarantine=rows))
 
