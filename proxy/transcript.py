@@ -30,6 +30,7 @@ class Part:
     name: str = ""  # a call's tool name
     call_id: str = ""  # of a call or a result
     size: int = 0  # bytes of an image's data
+    signed: str = ""  # content id of the provider's signature that binds this to what stands before it, "" without one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
