@@ -1,0 +1,98 @@
+"""What Goalkeeper adds to a request, beside a plain aiohttp proxy, on the same machine in the same minute.
+
+Rounds are interleaved (direct, plain, ours, direct, …), so that noise falls on all alike. For each size: `same` (the same
+request again and again on one connection), `grow` (a session that appends one turn a request), `cut` (the same with
+compaction active; the others get the session as it is), and `stream` (2000 events). Figures are medians in ms; `added` is
+the median less that of direct, `ratio` is added(ours) / added(plain), for streams total(ours) / total(plain).
+
+Run: python -m benchmarks.latency [--sizes 1,20,200] [--rounds 5] [--requests 40]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+from benchmarks.client import Connection
+from benchmarks.gen import Chat, chat
+from benchmarks.processes import goalkeeper, model, passthrough
+
+STREAMED = (1, 20)  # thousand tokens of the requests whose answer is streamed
+Times = dict[str, list[float]]
+
+
+def _post(connection: Connection, body: bytes, headers: str = "") -> float:
+    answer = connection.post(body, headers)
+    if answer.status != 200:
+        raise RuntimeError(f"status {answer.status}: {answer.body[:200]!r}")
+    return answer.seconds * 1e3
+
+
+def same(port: int, tokens: int, requests: int, *, stream: bool = False) -> list[float]:
+    """Sends one request again and again."""
+    connection, body = Connection(port), chat(tokens).body(stream=stream)
+    times = [_post(connection, body) for _ in range(requests + 2)]
+    connection.close()
+    return times[2:]
+
+
+def grow(port: int, talk: Chat, requests: int, headers: str = "") -> list[float]:
+    """Sends a session that appends one turn a request; the first sight of it doesn't count."""
+    connection = Connection(port)
+    _post(connection, talk.body(), headers)
+    times = []
+    for _ in range(requests):
+        talk.grow()
+        times.append(_post(connection, talk.body(), headers))
+    connection.close()
+    return times
+
+
+def _rounds(targets: dict[str, int], sizes: list[int], rounds: int, requests: int) -> Iterator[tuple[str, str, list[float]]]:
+    """Gives measurement, target and times, target after target."""
+    for number in range(rounds):
+        for size in sizes:
+            tokens = size * 1000
+            budget = f"x-goalkeeper-budget: {tokens * 3 // 4}\r\n"
+            for name, port in targets.items():
+                yield f"same {size}k", name, same(port, tokens, requests)
+            for name, port in targets.items():
+                yield f"grow {size}k", name, grow(port, chat(tokens, 1_000 + number), requests)
+            for name, port in targets.items() if size > 1 else ():
+                yield f"cut {size}k", name, grow(port, chat(tokens, 2_000 + number), requests, budget)
+            for name, port in targets.items() if size in STREAMED else ():
+                yield f"stream {size}k", name, same(port, tokens, 3, stream=True)
+
+
+def summary(times: Times, *, streamed: bool) -> dict[str, Any]:
+    """Gives medians over rounds, what each proxy adds, and the ratio of ours to the plain one."""
+    middle = {name: round(median(values), 3) for name, values in times.items()}
+    added = {name: round(middle[name] - middle["direct"], 3) for name in middle if name != "direct"}
+    whole = middle if streamed else added
+    return {"p50_ms": middle, "added_ms": added, "ratio": round(whole["ours"] / max(whole["plain"], 1e-3), 2)}
+
+
+def main() -> dict[str, Any]:
+    """Measures all and prints JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default="1,20,200", help="thousand tokens of 4 bytes")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--requests", type=int, default=40, help="for each figure of a round")
+    given = parser.parse_args()
+    sizes = [int(size) for size in given.sizes.split(",")]
+    found: dict[str, Times] = defaultdict(lambda: defaultdict(list))
+    with model() as direct, passthrough(direct.url) as plain, goalkeeper(direct.url) as ours:
+        targets = {"direct": direct.port, "plain": plain.port, "ours": ours.port}
+        for what, name, times in _rounds(targets, sizes, given.rounds, given.requests):
+            found[what][name].append(median(times))
+    figures = {what: summary(times, streamed=what.startswith("stream")) for what, times in found.items()}
+    print(json.dumps(figures, indent=1))
+    return figures
+
+
+if __name__ == "__main__":
+    main()
