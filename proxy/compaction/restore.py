@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from proxy.compaction.block import Span, write_block
 from proxy.compaction.draft import Draft
 from proxy.compaction.insertion import Placement
-from proxy.compaction.presence import presence, standing
+from proxy.compaction.presence import standing
+from proxy.compaction.rewrite import removed
 from proxy.pins.model import Entry, Pin
 
 
 def restored(draft: Draft) -> Draft:
     """Adds one insertion with every word of the user that stands neither in the body nor in an insertion."""
     view = draft.view
-    lost = set(presence(view, draft.insertions).missing)
+    lost = set(draft.presence().missing)
+    if not (lost or view.base):
+        return draft
     covered = {key for one in draft.insertions for key in one.humans}
     words = standing(view, draft.insertions)
     base = {turn.key for turn in view.base if turn.key not in words and turn.key.hex() not in covered}
@@ -34,23 +37,44 @@ def restored(draft: Draft) -> Draft:
 def added(draft: Draft) -> Draft:
     """Appends what people changed by hand to the newest turn: pins added, pins withdrawn; frozen there from then on."""
     view = draft.view
-    lost = set(presence(view, draft.insertions).missing)
+    lost = set(draft.presence().missing)
     pins = [pin for pin in view.ledger.pins if pin.id in lost]
-    told = {mark for one in draft.insertions for mark in one.withdrawn}
-    shown = {pin for one in draft.insertions for pin in one.pins}
-    withdrawn = [
-        pin for pin in view.ledger.pins if pin.by_hand and not pin.active and pin.id in shown and pin.id not in told
-    ]
+    withdrawn = _withdrawn(draft)
     if not pins and not withdrawn:
         return draft
-    end = len(view.keys)
-    last = view.messages[-1] if view.messages else None
-    placement: Placement = "into_previous" if last is not None and last.role == "user" else "message"
+    end, placement = _newest(draft)
     number = view.numbers[-1] if view.numbers else 0
     one, flags = write_block(
         draft, Span(end, end, number, number), "pins", placement, pins=pins, withdrawn=withdrawn
     )
     return draft.with_insertion(one, flags=flags)
+
+
+def _newest(draft: Draft) -> tuple[int, Placement]:
+    """Gives the place of new words: in the newest user message, or behind the results that came after it.
+
+    Where roles must alternate it is always that message, for the user may be the next to speak.
+    """
+    view = draft.view
+    if view.messages and view.messages[-1].role == "user":
+        return len(view.keys), "into_previous"
+    if draft.policy.strict:
+        gone = removed(draft.insertions, view)
+        users = [key.message for key in view.keys if view.messages[key.message].role == "user" and key.message not in gone]
+        if users:
+            return next(place for place, key in enumerate(view.keys) if key.message > users[-1]), "into_previous"
+    return len(view.keys), "message"
+
+
+def _withdrawn(draft: Draft) -> list[Pin]:
+    """Pins that a person ended by hand while their words still stand in the body, and that nothing has said so far."""
+    ended = [pin for pin in draft.view.ledger.pins if pin.by_hand and not pin.active]
+    if not ended:
+        return []
+    told = {mark for one in draft.insertions for mark in one.withdrawn}
+    shown = {pin for one in draft.insertions for pin in one.pins}
+    words = standing(draft.view, draft.insertions)
+    return [pin for pin in ended if (pin.id in shown or pin.key in words) and pin.id not in told]
 
 
 def _turns(pins: Sequence[Pin], entries: Sequence[Entry], ended: Sequence[Pin]) -> list[int]:

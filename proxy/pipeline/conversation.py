@@ -211,7 +211,7 @@ class Conversations:
 
     def _view(self, case: Case, state: BranchState, tokens: tuple[int, ...]) -> View:
         link, transcript = case.link, case.transcript
-        self._learn_turns(state, (*link.base, *link.humans), case.profile.name)
+        self._learn_turns(state, spoken(link), case.profile.name)
         self._read_edits(state, link.session)
         ledger = amend(state.ledger, state.edits) if state.edits else state.ledger
         tools = transcript.tools_raw.decode(errors="replace")
@@ -299,6 +299,11 @@ class Conversations:
         state.memory = replace(memory, refused=memory.refused | ids, strict=strict)
         rows = tuple((case.branch, identity) for identity in sorted(ids))
         self._store.submit(Batch(tenant=case.scope.tenant, namespace=case.scope.namespace, quarantine=rows))
+
+
+def spoken(link: Link) -> tuple[HumanTurn, ...]:
+    """Gives all human turns in the order in which they were said: what was cut out may be younger than what still stands."""
+    return tuple(sorted((*link.base, *link.humans), key=lambda turn: turn.number))
 
 
 def _unverified(link: Link, transcript: Transcript) -> tuple[str, ...]:
