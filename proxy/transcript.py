@@ -64,6 +64,8 @@ class Transcript:
     tail: bytes
     options: Mapping[str, bytes] = field(default_factory=dict)  # raw values of the body's other keys
     system: str = ""  # system text that stands outside the list of messages
+    continues: str = ""  # id of what the server holds, and this body goes on from
+    compacts: bool = False  # the server is asked to compact: the answer is what the client goes on with
 
     @property
     def system_text(self) -> str:
@@ -155,3 +157,5 @@ class Answer:
     cached_tokens: int = 0
     completion_tokens: int = 0
     complete: bool = False  # the reply came to its proper end
+    id: str = ""  # under which the upstream may keep it
+    items: tuple[Message, ...] = ()  # the reply as the client sends it back, where a dialect knows that
