@@ -1,0 +1,19 @@
+"""Which invariants hold in which dialect; compaction knows dialects by name only."""
+
+from __future__ import annotations
+
+from proxy.compaction.invariants import CHAT, MESSAGES, STRICT_CHAT, Invariant
+from proxy.compaction.item_invariants import RESPONSES, STRICT_RESPONSES
+
+ALTERNATING = frozenset({"messages"})  # dialects in which user and assistant must take turns
+
+_INVARIANTS = {
+    "chat": (CHAT, STRICT_CHAT),
+    "messages": (MESSAGES, MESSAGES),
+    "responses": (RESPONSES, STRICT_RESPONSES),
+}
+
+
+def of_dialect(name: str, *, strict: bool) -> tuple[Invariant, ...]:
+    """Gives what must hold in a forwarded body of this dialect; strict: the upstream wants roles to alternate."""
+    return _INVARIANTS[name][strict]
