@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from queue import SimpleQueue
@@ -14,6 +15,7 @@ if TYPE_CHECKING:  # costs 100 ms at start
     import structlog
 
 _QUEUED = 10_000
+_PAUSE_SECONDS = 0.05  # lines that come meanwhile wait: to wake this thread for each would slow the requests
 
 SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key"})
 
@@ -112,6 +114,8 @@ class Log:
             level, event, fields = item
             logger = logger or _json_logger(self._stream)
             getattr(logger, level)(event, **{name: _plain(value) for name, value in fields.items()})
+            if self._queue.empty():
+                time.sleep(_PAUSE_SECONDS)
 
 
 def _plain(value: object) -> object:
