@@ -105,46 +105,47 @@ class Chat:
         return b"data: " + self.error(error) + b"\n\n"
 
 
-class _Function(msgspec.Struct):
+class _Function(msgspec.Struct, gc=False):
     name: str | None = None
     arguments: str | None = None
 
 
-class _ToolCall(msgspec.Struct):
+class _ToolCall(msgspec.Struct, gc=False):
     index: int = 0
     id: str | None = None
     function: _Function | None = None
 
 
-class _Said(msgspec.Struct):
+class _Said(msgspec.Struct, gc=False):
     content: Any = None
     refusal: str | None = None
     tool_calls: list[_ToolCall] | None = None
 
 
-class _Choice(msgspec.Struct):
+class _Choice(msgspec.Struct, gc=False):
     index: int = 0
     message: _Said | None = None
     delta: _Said | None = None
     finish_reason: str | None = None
 
 
-class _Details(msgspec.Struct):
+class _Details(msgspec.Struct, gc=False):
     cached_tokens: int | None = None
 
 
-class _Usage(msgspec.Struct):
+class _Usage(msgspec.Struct, gc=False):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_tokens_details: _Details | None = None
 
 
-class _Reply(msgspec.Struct):
+class _Reply(msgspec.Struct, gc=False):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
 
 
 _whole = msgspec.json.Decoder(_Reply)
+_NOTHING = _Said()
 
 
 def _answer(
@@ -183,10 +184,13 @@ def _read_stream(stream: bytes) -> Answer:
             if choice.index:
                 continue
             finish = choice.finish_reason or finish
-            said = choice.delta or choice.message or _Said()
-            texts.append(_text(said.content))
-            refusals.append(said.refusal or "")
-            _collect(calls, said.tool_calls or ())
+            said = choice.delta or choice.message or _NOTHING
+            if said.content:  # thousands of chunks: no call that isn't needed
+                texts.append(_text(said.content))
+            if said.refusal:
+                refusals.append(said.refusal)
+            if said.tool_calls:
+                _collect(calls, said.tool_calls)
     made = tuple(Call(name, arguments, identity) for name, arguments, identity in calls.values())
     return _answer("".join(texts), made, finish, "".join(refusals), usage, done or bool(finish))
 
