@@ -9,7 +9,7 @@ from hashlib import blake2b
 from proxy.compaction import blocks
 from proxy.compaction.digest import LogLine
 from proxy.compaction.draft import Draft
-from proxy.compaction.insertion import Insertion, Placement, Reason
+from proxy.compaction.insertion import Insertion, Placement, Reason, Reasoning
 from proxy.compaction.log import fit
 from proxy.compaction.rewrite import removed
 from proxy.pins.keep import Kept, give_way
@@ -25,6 +25,8 @@ class Span:
     end: int
     first: int
     last: int
+    reasoning: Reasoning = ""  # what becomes of signed reasoning behind the block
+    stripped: tuple[str, ...] = ()
 
 
 def write_block(
@@ -48,7 +50,8 @@ def write_block(
     model-written `summary`. `log_room` bounds the lines in tokens of our estimate.
     """
     count = draft.tools.count
-    identity = _identity(draft, span, f"{reason}|{placement}", pins, entries, withdrawn)
+    form = "|".join(filter(None, (reason, placement, span.reasoning)))
+    identity = _identity(draft, span, form, pins, entries, withdrawn)
     kept = _kept(draft, pins, entries, replaces)
     gone = withdrawn if reason == "pins" else _newly_ended(draft, replaces)
     words = blocks.user_words(kept.pins, gone, span.first, span.last)
@@ -79,6 +82,8 @@ def write_block(
         withdrawn=tuple(filter(None, map(blocks.ended_mark, [*gone, *(item.pin for item in kept.pins)]))),
         covers=_covers(draft, span),
         replaces=tuple(replaces),
+        reasoning=span.reasoning,
+        stripped=span.stripped,
     )
     return one, kept.flags
 

@@ -17,6 +17,7 @@ from proxy.compaction.digest import LogLine, digest
 from proxy.compaction.draft import Draft
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.invariants import SYSTEM_ROLES, forbidden
+from proxy.compaction.thinking import first_free, treatment
 from proxy.compaction.view import View
 from proxy.pins.model import Entry, Pin
 
@@ -102,7 +103,12 @@ def _must_merge(draft: Draft) -> bool:
 
 
 def _first(draft: Draft) -> int:
-    """The first key that may leave: behind the goal (or the client's summary), while that may keep its place."""
+    """The first key that may leave: behind what keeps its place."""
+    return max(_behind_goal(draft), first_free(draft.view))
+
+
+def _behind_goal(draft: Draft) -> int:
+    """The first key behind the goal (or the client's summary), while that may keep its place; else 0."""
     view, policy = draft.view, draft.policy
     first = view.keys[0]
     behind = next((key for key in range(1, len(view.keys)) if view.opens_message(key)), 0)
@@ -136,7 +142,7 @@ def _with_block(draft: Draft, start: int, end: int, *, merge: bool) -> Draft:
     fitting = summary if summary and summary.start >= start and summary.end <= end else None
     one, flags = write_block(
         draft,
-        Span(start, end, first, last),
+        Span(start, end, first, last, *treatment(view, end, draft.memory.insertions, draft.memory.refused)),
         "compaction",
         "into_previous" if draft.policy.strict and start else "message",
         pins=pins,

@@ -8,6 +8,7 @@ import msgspec
 
 Reason = Literal["compaction", "restore", "pins"]
 Placement = Literal["message", "into_previous", "into_next"]
+Reasoning = Literal["", "drop", "strip"]  # signed reasoning that a cut unbinds: the upstream drops it, or it leaves
 
 
 class Insertion(msgspec.Struct, frozen=True):
@@ -37,3 +38,5 @@ class Insertion(msgspec.Struct, frozen=True):
     covers: tuple[str, ...] = ()  # digests of the messages that left
     replaces: tuple[str, ...] = ()  # ids of older insertions of the branch that this one stands for
     partial: tuple[str, ...] = ()  # ids of pins that are shown as excerpts only, not verbatim
+    reasoning: Reasoning = ""
+    stripped: tuple[str, ...] = ()  # ids of the signatures whose blocks leave

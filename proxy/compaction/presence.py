@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.rewrite import removed
+from proxy.compaction.thinking import hidden
 from proxy.compaction.view import View
 
 
@@ -26,10 +27,10 @@ class Presence:
 
 def standing(view: View, insertions: Sequence[Insertion]) -> dict[bytes, tuple[str, ...]]:
     """Gives the human words that stand in the body, by turn key: the texts of the messages that still carry them."""
-    gone = removed(insertions, view)
+    gone, unread = removed(insertions, view), hidden(view.messages)
     found: dict[bytes, tuple[str, ...]] = {}
     for key in view.keys:
-        if key.human is not None and key.message not in gone:
+        if key.human is not None and key.message not in gone and key.message >= unread:
             found[key.hash] = (*found.get(key.hash, ()), key.human.text)
     return found
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from proxy.compaction.block import Span, write_block
 from proxy.compaction.draft import Draft
 from proxy.compaction.insertion import Placement
 from proxy.compaction.presence import standing
 from proxy.compaction.rewrite import removed
+from proxy.compaction.thinking import binds, newest_place
 from proxy.pins.model import Entry, Pin
 
 
@@ -26,7 +28,10 @@ def restored(draft: Draft) -> Draft:
     entries = [entry for entry in view.ledger.history if entry.key in base]
     if not pins and not entries and not ended:
         return draft
-    end, placement = _place(draft)
+    place = newest_place(view) if binds(view.messages) else _place(draft)
+    if place is None:
+        return replace(draft, flags=(*draft.flags, "restore_waits"))
+    end, placement = place
     turns = _turns(pins, entries, ended)
     one, flags = write_block(
         draft, Span(end, end, turns[0], turns[-1]), "restore", placement, pins=pins, entries=entries, past=ended
@@ -42,7 +47,10 @@ def added(draft: Draft) -> Draft:
     withdrawn = _withdrawn(draft)
     if not pins and not withdrawn:
         return draft
-    end, placement = _newest(draft)
+    place = newest_place(view) if binds(view.messages) else _newest(draft)
+    if place is None:
+        return replace(draft, flags=(*draft.flags, "restore_waits"))
+    end, placement = place
     number = view.numbers[-1] if view.numbers else 0
     one, flags = write_block(
         draft, Span(end, end, number, number), "pins", placement, pins=pins, withdrawn=withdrawn

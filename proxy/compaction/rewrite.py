@@ -8,6 +8,7 @@ from typing import Protocol
 
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.invariants import SYSTEM_ROLES
+from proxy.compaction.thinking import seals, stripped
 from proxy.compaction.view import View
 from proxy.transcript import Message, digest_of
 
@@ -32,9 +33,14 @@ class Piece:
     insertions: tuple[str, ...] = ()  # ids of the insertions in it
 
     @property
+    def untouched(self) -> bool:
+        """Whether it is the client's own message, byte for byte."""
+        return self.source is not None and self.raw is self.source.raw
+
+    @property
     def digest(self) -> str:
         """The content id of the message."""
-        return self.source.digest if self.source is not None and not self.insertions else digest_of(self.raw)
+        return self.source.digest if self.source is not None and self.untouched else digest_of(self.raw)
 
 
 def applicable(insertions: Iterable[Insertion], view: View) -> tuple[Insertion, ...]:
@@ -67,17 +73,19 @@ def removed(insertions: Sequence[Insertion], view: View) -> frozenset[int]:
 def apply(insertions: Sequence[Insertion], view: View, writer: Writer) -> tuple[Piece, ...]:
     """Gives the forwarded messages: the client's own bytes, and each insertion at its place."""
     gone = removed(insertions, view)
+    unbound = frozenset(seal for one in insertions for seal in one.stripped)
     waiting = sorted(insertions, key=lambda one: one.end)
     pieces: list[Piece] = []
     into_next: list[Insertion] = []
     position = 0
     for index, message in enumerate((*view.messages, None)):
         while position < len(waiting) and view.place(waiting[position].end) <= index:
-            _place(waiting[position], pieces, into_next, writer)
+            _place(waiting[position], pieces, into_next, writer, message)
             position += 1
         if message is None or index in gone:
             continue
-        piece = Piece(message.raw, message.role, message)
+        bare = bool(unbound) and not unbound.isdisjoint(seals((message,)))
+        piece = Piece(stripped(message.raw) if bare else message.raw, message.role, message)
         if into_next and message.role == "user":
             for one in reversed(into_next):
                 piece = _extend(piece, one, writer, before=True)
@@ -88,11 +96,14 @@ def apply(insertions: Sequence[Insertion], view: View, writer: Writer) -> tuple[
     return tuple(pieces)
 
 
-def _place(one: Insertion, pieces: list[Piece], into_next: list[Insertion], writer: Writer) -> None:
-    if one.placement == "into_next":
-        into_next.append(one)
-    elif one.placement == "into_previous" and pieces and pieces[-1].role == "user":
+def _place(
+    one: Insertion, pieces: list[Piece], into_next: list[Insertion], writer: Writer, following: Message | None
+) -> None:
+    inside = one.placement == "into_previous"
+    if inside and pieces and pieces[-1].role == "user":
         pieces[-1] = _extend(pieces[-1], one, writer, before=False)
+    elif one.placement == "into_next" or (inside and following is not None and following.role == "user"):
+        into_next.append(one)  # a client that wrote on in the message that the words stood in is still answered in it
     else:
         pieces.append(Piece(writer.user_message(one.text), "user", None, (one.id,)))
 
