@@ -20,6 +20,7 @@ from proxy.transcript import Message, Part, digest_of
 
 IMAGE_TOKENS = 1_500  # flat: providers charge about 85 to 1,600 tokens for an image, whatever its bytes
 OPAQUE_TOKENS = 500  # an unknown part whose cost can't be read from it
+SEALED_BYTES = 6  # of encrypted text for one token: base64 of about 4 characters
 MESSAGE_TOKENS = 4  # role and separators of one message in the chat format
 _O200K = "fb374d419588a4632f3f557e76b4b70aebbca790"  # sha1 of the vocabulary's address: tiktoken's cache file name
 _LONGEST = 20_000  # characters encoded at once; keeps hostile text without blanks from costing quadratic time
@@ -130,7 +131,9 @@ class Counter:
         if part.kind == "image":
             return IMAGE_TOKENS
         if part.kind == "opaque":
-            return OPAQUE_TOKENS
+            return part.size // SEALED_BYTES if part.name == "compaction" else OPAQUE_TOKENS
+        if part.kind == "thinking":
+            return self.text(part.text) + part.size // SEALED_BYTES
         return self.text(part.text) + (self.text(part.name) + MESSAGE_TOKENS if part.kind == "call" else 0)
 
 

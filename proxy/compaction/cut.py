@@ -65,7 +65,7 @@ def _cut_at(draft: Draft, places: Sequence[int], floor: int) -> Draft | None:
     tail = _tail(view)
     standing = [one for one in draft.insertions if one.reason == "compaction"]
     merge = _must_merge(draft)
-    start = _first(draft) if merge or not standing else standing[-1].end
+    start = _first(draft) if merge or not standing else max(standing[-1].end, view.sealed)
     legal = [key for key in places if key > start]
     if not legal:
         return None
@@ -104,7 +104,7 @@ def _must_merge(draft: Draft) -> bool:
 
 def _first(draft: Draft) -> int:
     """The first key that may leave: behind what keeps its place."""
-    return max(_behind_goal(draft), first_free(draft.view))
+    return max(_behind_goal(draft), first_free(draft.view), draft.view.sealed)
 
 
 def _behind_goal(draft: Draft) -> int:
@@ -126,7 +126,8 @@ def _behind_goal(draft: Draft) -> int:
 def _with_block(draft: Draft, start: int, end: int, *, merge: bool) -> Draft:
     """The draft with a block for keys `start` to `end`; with `merge`, older blocks and restores are told anew in it."""
     view = draft.view
-    merged = [one for one in draft.insertions if merge and one.reason != "pins" and one.end <= end]
+    movable = [one for one in draft.insertions if one.reason != "pins" and view.sealed <= one.start and one.end <= end]
+    merged = movable if merge else []
     replaces = [one.id for one in merged]
     numbers = {number for key, number in zip(view.keys[start:end], view.numbers[start:end], strict=True) if key.human}
     retold = {key for one in merged for key in one.humans}

@@ -63,6 +63,7 @@ def digest(messages: Sequence[Message], numbers: Mapping[int, int], *, findings:
 
     `findings` bounds the characters of the sentences that the assistant stated on the way.
     """
+    messages, numbers = _joined(messages, numbers)
     found = list(_steps(messages, numbers))
     lines = [_step_line(step) for step in found]
     lines.extend(_answers(messages, numbers))
@@ -71,6 +72,27 @@ def digest(messages: Sequence[Message], numbers: Mapping[int, int], *, findings:
     lines.extend(_plan(found))
     lines.extend(_written(found))
     return tuple(lines)
+
+
+def _joined(
+    messages: Sequence[Message], numbers: Mapping[int, int]
+) -> tuple[Sequence[Message], Mapping[int, int]]:
+    """Puts an answer that came as several items together, as it is one message in other dialects."""
+    joined: list[Message] = []
+    turns: dict[int, int] = {}
+    for index, message in enumerate(messages):
+        if joined and joined[-1].role == message.role == "assistant":
+            last = joined[-1]
+            joined[-1] = Message(last.raw, last.digest, last.role, last.parts + message.parts)
+        else:
+            joined.append(message)
+        place = len(joined) - 1
+        turns[place] = turns.get(place) or numbers.get(index, 0)
+    return joined, turns
+
+
+def _words(message: Message) -> str:
+    return "\n".join(part.text for part in message.parts if part.kind == "text")
 
 
 def outcome(result: str) -> str:
@@ -148,7 +170,7 @@ def _answers(messages: Sequence[Message], numbers: Mapping[int, int]) -> Iterabl
     closing: list[tuple[int, str]] = []
     for index, message in enumerate(messages):
         plain = message.role == "assistant" and not any(part.kind == "call" for part in message.parts)
-        if plain and (text := message.text.strip()):
+        if plain and (text := _words(message).strip()):
             closing.append((numbers.get(index, 0), text))
     for position, (turn, text) in enumerate(closing):
         limit = 1_200 if position == len(closing) - 1 else 240
@@ -163,7 +185,7 @@ def _findings(messages: Sequence[Message], numbers: Mapping[int, int], bound: in
         message = messages[index]
         if message.role != "assistant" or not any(part.kind == "call" for part in message.parts):
             continue
-        for sentence in _SENTENCE.split(message.text):
+        for sentence in _SENTENCE.split(_words(message)):
             text = one_line(sentence, 400)
             if len(text) < 25 or _INTENT.match(text) or not _EVIDENCE.search(text) or text.endswith("…"):
                 continue

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from proxy.compaction.budget import Budget, Mode
 from proxy.compaction.insertion import Insertion
-from proxy.compaction.invariants import CHAT, STRICT_CHAT, Invariant
+from proxy.compaction.invariants import Invariant
 from proxy.compaction.rewrite import Writer, removed
 from proxy.compaction.summary import Summary
+from proxy.compaction.validity import of_dialect
 from proxy.compaction.view import View
 from proxy.transcript import Message
 
@@ -30,11 +31,12 @@ class Policy:
     pins_hard: bool  # a person set the pin limit
     strict: bool
     ratio: float = 1.0  # upstream's tokens for one of our estimate
+    dialect: str = "chat"
 
     @property
     def invariants(self) -> tuple[Invariant, ...]:
         """What must hold in a forwarded body."""
-        return STRICT_CHAT if self.strict else CHAT
+        return of_dialect(self.dialect, strict=self.strict)
 
 
 @dataclass(frozen=True, slots=True)

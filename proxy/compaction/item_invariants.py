@@ -85,7 +85,7 @@ class ReasoningWithItem:
 
 
 class SealedHistory:
-    """Up to the server's newest compaction item the body stays as it is: nothing leaves and nothing comes in."""
+    """Up to the server's newest compaction item nothing leaves and nothing more comes in."""
 
     name = "sealed_history"
 
@@ -94,12 +94,8 @@ class SealedHistory:
         return frozenset(range(sealed_until(messages)))
 
     def faults(self, messages: Sequence[Message]) -> frozenset[str]:
-        """Names all that is sealed, or that nothing is: so what is more or less than the client's own is a fault."""
-        sealed = sealed_until(messages)
-        if not sealed:
-            return frozenset({"no compaction item"})
-        places = enumerate(messages[:sealed])
-        return frozenset(f"item {place}, {message.digest}, before the compaction item" for place, message in places)
+        """A body whose compaction item is gone; a block from before the server compacted stays in front of it."""
+        return frozenset() if sealed_until(messages) else frozenset({"no compaction item"})
 
 
 def sealed_until(messages: Sequence[Message]) -> int:

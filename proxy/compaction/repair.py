@@ -9,15 +9,19 @@ from proxy.compaction.rewrite import Writer
 from proxy.transcript import Message
 
 
-def repaired(messages: Sequence[Message], writer: Writer) -> list[bytes] | None:
-    """Gives the messages with each orphan result as a text of the role user, or None when there is no orphan."""
+def repaired(messages: Sequence[Message], writer: Writer, *, near: bool = True) -> list[bytes] | None:
+    """Gives the messages with each orphan result as a text of the role user, or None when there is no orphan.
+
+    `near`: results stand directly behind their calls; otherwise anywhere behind them.
+    """
     found = False
     out: list[bytes] = []
     open_calls: set[str] = set()
     for message in messages:
         results = [part for part in message.parts if part.kind == "result" and part.call_id]
         if not results:
-            open_calls = {part.call_id for part in message.parts if part.kind == "call"}
+            calls = {part.call_id for part in message.parts if part.kind == "call"}
+            open_calls = calls if near else open_calls | calls
         if any(part.call_id not in open_calls for part in results):
             found = True
             text = "\n".join(part.text for part in results)

@@ -98,6 +98,8 @@ def _place(draft: Draft) -> tuple[int, Placement]:
     view, strict = draft.view, draft.policy.strict
     if not view.keys:
         return 0, "message"
+    if view.sealed:
+        return _behind_seal(draft)
     first = view.keys[0]
     goals = {pin.key for pin in view.ledger.pins if pin.kind == "goal"}
     behind = next((end for end in range(1, len(view.keys)) if view.opens_message(end)), 0)
@@ -106,3 +108,16 @@ def _place(draft: Draft) -> tuple[int, Placement]:
     if view.messages[first.message].role == "user" and strict:
         return 0, "into_next"
     return 0, "message"
+
+
+def _behind_seal(draft: Draft) -> tuple[int, Placement]:
+    """Gives the place of a restore where the server compacted: before the newest user message, else at the end."""
+    view = draft.view
+    users = [
+        place
+        for place in range(view.sealed, len(view.keys))
+        if view.opens_message(place) and view.messages[view.keys[place].message].role == "user"
+    ]
+    if not users:
+        return len(view.keys), "message"
+    return users[-1], "into_next" if draft.policy.strict else "message"

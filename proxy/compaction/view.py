@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from proxy.compaction.item_invariants import reasoning, sealed_until
 from proxy.pins.model import Ledger
 from proxy.transcript import HumanTurn, Key, Message, Transcript
 
@@ -28,8 +29,22 @@ class View:
         return self.transcript.messages
 
     def place(self, key: int) -> int:
-        """Gives the index of the message that carries key number `key`; behind the last key: the number of messages."""
-        return self.keys[key].message if key < len(self.keys) else len(self.messages)
+        """Gives the index of the message that carries key number `key`, or of the reasoning that led to it.
+
+        Behind the last key: the number of messages.
+        """
+        if key >= len(self.keys):
+            return len(self.messages)
+        place = self.keys[key].message
+        while place and self.messages[place].role == "assistant" and reasoning(self.messages[place - 1]):
+            place -= 1
+        return place
+
+    @property
+    def sealed(self) -> int:
+        """How many keys stand up to the server's newest compaction item, 0 without one."""
+        until = sealed_until(self.messages)
+        return next((place for place, key in enumerate(self.keys) if key.message >= until), len(self.keys)) if until else 0
 
     def opens_message(self, key: int) -> bool:
         """Whether a key is the first of its message, so that a cut before it splits no message."""

@@ -11,9 +11,9 @@ import msgspec
 
 from proxy.clients import Profiles
 from proxy.compaction.insertion import Insertion
-from proxy.compaction.invariants import PairedCalls
 from proxy.compaction.receipt import Receipt, body_digest
 from proxy.compaction.rewrite import Writer, apply
+from proxy.compaction.validity import of_dialect
 from proxy.compaction.view import View
 from proxy.lineage.keys import KeyReader
 from proxy.pins.model import Ledger
@@ -79,7 +79,7 @@ def faults(replayed: Replayed, pin_texts: Mapping[str, str]) -> Iterator[str]:
     if replayed.missing:
         return
     receipt = replayed.receipt
-    pairing = PairedCalls()
+    pairing = of_dialect(receipt.dialect, strict=False)[0]
     for fault in sorted(pairing.faults(replayed.forwarded) - pairing.faults(replayed.client)):
         yield f"pairing: {fault}"
     lost = [pin for pin in receipt.pins if not _stands(pin, pin_texts.get(pin, ""), replayed)]
