@@ -14,7 +14,7 @@ from typing import Any
 
 from proxy.cli.main import printable
 from proxy.cli.output import add_json_flag, line, print_json, print_table
-from proxy.demo.child import Goalkeeper
+from proxy.demo.child import LOG, Goalkeeper
 from proxy.demo.outcome import Outcome, Survival
 from proxy.demo.session import play
 from proxy.errors import BadRequest, GoalkeeperError
@@ -131,6 +131,8 @@ def _tell(found: Run, folder: Path) -> None:
     _tell_blocks(one)
     _tell_facts(found, folder)
     print(f"\n{_verdict(found)}")
+    if not found.well:
+        print(f"What the proxy said: {line(str(folder / LOG))}")
 
 
 def _verdict(found: Run) -> str:
@@ -178,6 +180,8 @@ def _tell_tokens(one: Outcome) -> None:
 
 
 def _tell_blocks(one: Outcome) -> None:
+    if not one.blocks:
+        return
     lines = one.blocks.split("\n")
     short = [*lines[:_HEAD], "", f"… {len(lines) - _HEAD - _TAIL} lines more …", "", *lines[-_TAIL:]]
     print("\nIn the last request this stands in place of what left:\n")

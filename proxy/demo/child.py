@@ -15,6 +15,7 @@ from typing import Any
 
 from proxy.errors import GoalkeeperError
 
+LOG = "demo-proxy.log"  # in the data folder
 _START_SECONDS = 20.0
 _STOP_SECONDS = 5.0
 _LISTENING = b"listening on "
@@ -45,7 +46,7 @@ class Goalkeeper:
 
         Raises GoalkeeperError when it doesn't start.
         """
-        log = self.data / "demo-proxy.log"
+        log = self.data / LOG
         with log.open("wb") as stderr:
             process = await asyncio.create_subprocess_exec(
                 *self.command("serve", "--host", "127.0.0.1", "--port", "0", "--upstream", upstream),
