@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import msgspec
@@ -157,6 +158,7 @@ _FOLDER = re.compile(
 )
 
 
+@lru_cache(maxsize=64)
 def folder_of(system_text: str) -> str:
     """Gives the working directory that a client names in its system text, "" when it names none."""
     found = _FOLDER.search(system_text[:200_000])

@@ -10,6 +10,7 @@ from proxy.clients.peel import outside, trimmed, wrapper_pattern
 from proxy.clients.sides import Marks, side_of
 from proxy.transcript import ClientId, Human, Message, Part, Transcript
 
+_PICKS = 256  # combinations of header names, user agent and system text whose profile is remembered
 CACHED = 20_000  # messages whose peeled spans are kept per profile
 
 
@@ -167,11 +168,19 @@ class Profiles:
 
     generic: Profile
     clients: tuple[Profile, ...] = ()
+    _picked: dict[tuple[str, str, tuple[str, ...]], Profile] = field(default_factory=dict, repr=False, compare=False)
 
     def pick(self, headers: Mapping[str, str], transcript: Transcript) -> Profile:
         """Gives the profile of the client that sent this request; header names are lower case."""
         system = transcript.system_text[:20_000]
-        return next((client for client in self.clients if client.match.fits(headers, system)), self.generic)
+        known = (headers.get("user-agent", ""), system, tuple(headers))
+        profile = self._picked.get(known)
+        if profile is None:
+            profile = next((client for client in self.clients if client.match.fits(headers, system)), self.generic)
+            if len(self._picked) >= _PICKS:
+                self._picked.clear()
+            self._picked[known] = profile
+        return profile
 
     def named(self, name: str) -> Profile:
         """Gives the profile of this name, the generic one when there is none."""

@@ -17,7 +17,7 @@ from proxy.compaction.digest import LogLine, digest
 from proxy.compaction.draft import Draft
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.invariants import SYSTEM_ROLES, forbidden
-from proxy.compaction.thinking import first_free, treatment
+from proxy.compaction.thinking import treatment
 from proxy.compaction.view import View
 from proxy.pins.model import Entry, Pin
 
@@ -104,7 +104,7 @@ def _must_merge(draft: Draft) -> bool:
 
 def _first(draft: Draft) -> int:
     """The first key that may leave: behind what keeps its place."""
-    return max(_behind_goal(draft), first_free(draft.view), draft.view.sealed)
+    return max(_behind_goal(draft), draft.view.sealed)
 
 
 def _behind_goal(draft: Draft) -> int:

@@ -19,9 +19,7 @@ from proxy.transcript import Message, Part
 _ARGUMENTS = ("file_path", "path", "filename", "file", "cmd", "command", "commands", "script", "query", "pattern", "url")
 _EXIT = re.compile(r"\b(?:exit(?:ed)?(?:[ _]with)?(?:[ _](?:code|status))?|returncode)\b\W{0,3}(\d{1,3})\b", re.IGNORECASE)
 _ERROR = re.compile(
-    r"^.*(?:\b(?:error|exception|failed|failure|fatal|panic(?:ked)?|denied|not found|cannot|no such file)\b|\w(?:Error|Exception)\b)"
-    r".*$",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?:error|exception|fail(?:ed|ure)|fatal|panic(?:ked)?|denied|not found|cannot|no such file)\b", re.IGNORECASE
 )
 _TALLY = re.compile(r"\b\d+ (?:passed|failed|errors?|skipped|warnings?)\b(?:[^\n]{0,60}\b\d+ (?:passed|failed|errors?))*")
 _PLAN_TOOL = re.compile(r"todo|plan|task_?list", re.IGNORECASE)
@@ -97,14 +95,13 @@ def _words(message: Message) -> str:
 
 def outcome(result: str) -> str:
     """Gives what a tool result says in one bounded line: exit status, first error line, test tally, or its size."""
-    head = result if len(result) <= 2 * _SEARCHED else result[:_SEARCHED] + "\n" + result[-_SEARCHED:]
-    error = _ERROR.search(head)
-    status = _EXIT.search(head)
-    tally = _TALLY.search(head)
     if len(result) <= _SHORT_RESULT:
         return f'"{one_line(result, _SHORT_RESULT)}"' if result.strip() else "no output"
+    head = result if len(result) <= 2 * _SEARCHED else result[:_SEARCHED] + "\n" + result[-_SEARCHED:]
+    status = _EXIT.search(head)
+    tally = _TALLY.search(head)
     fields = [_size(len(result))]
-    line = one_line(error.group(), 200) if error else ""
+    line = one_line(_error_line(head), 200)
     if status and status.group() not in line:
         fields.append(f"exit {status.group(1)}")
     if tally and tally.group() not in line:
@@ -112,6 +109,16 @@ def outcome(result: str) -> str:
     if line:
         fields.append(f'"{line}"')
     return ", ".join(fields)
+
+
+def _error_line(text: str) -> str:
+    """Gives the first line that names an error, "" without one."""
+    found = _ERROR.search(text)
+    if found is None:
+        return ""
+    start = text.rfind("\n", 0, found.start()) + 1
+    end = text.find("\n", found.end())
+    return text[start : end if end >= 0 else len(text)]
 
 
 def arguments(call: Part, limit: int = 300) -> str:
@@ -160,8 +167,8 @@ def _results_after(messages: Sequence[Message], index: int) -> dict[str, str]:
 
 def _step_line(step: Step) -> LogLine:
     head = f"t{step.turn} {one_line(step.call.name, 60)} {arguments(step.call)}"
-    error = _ERROR.search(step.result[:_SEARCHED] + "\n" + step.result[-_SEARCHED:])
-    short = f'{head}: "{one_line(error.group(), 120)}"' if error else head
+    error = one_line(_error_line(step.result[:_SEARCHED] + "\n" + step.result[-_SEARCHED:]), 120)
+    short = f'{head}: "{error}"' if error else head
     return LogLine(step.turn, "step", f"{head}: {outcome(step.result)}", short)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from proxy.compaction.budget import Budget, Mode
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.invariants import Invariant
+from proxy.compaction.presence import Presence, presence
 from proxy.compaction.rewrite import Writer, removed
 from proxy.compaction.summary import Summary
 from proxy.compaction.validity import of_dialect
@@ -77,6 +78,14 @@ class Draft:
     limit: int = 0  # the most tokens that this body may have
     floor: int = 0  # tokens of the newest messages that a cut leaves untouched, at least
     forced: bool = False  # after an overflow: shrink as far as needed
+    _seen: dict[tuple[str, ...], Presence] = field(default_factory=dict, repr=False)  # shared by all forms of the draft
+
+    def presence(self) -> Presence:
+        """Which active pins stand in the body, worked out once for each set of insertions."""
+        names = tuple(one.id for one in self.insertions)
+        if names not in self._seen:
+            self._seen[names] = presence(self.view, self.insertions)
+        return self._seen[names]
 
     def estimate(self, insertions: Sequence[Insertion] | None = None) -> int:
         """Our estimate of the forwarded body with these insertions (the draft's own when none are given)."""

@@ -12,9 +12,10 @@ from proxy.compaction.cut import make_cut
 from proxy.compaction.draft import Draft, Memory, Policy, Tools
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.invariants import validate
-from proxy.compaction.presence import Presence, presence
+from proxy.compaction.presence import Presence
 from proxy.compaction.restore import added, restored
 from proxy.compaction.rewrite import Piece, applicable, apply
+from proxy.compaction.thinking import visible, waits
 from proxy.compaction.view import View
 
 
@@ -47,7 +48,7 @@ def make_plan(
     `bare` plans nothing new and only replays what stands. Raises InvalidRewrite when the result breaks an invariant.
     """
     draft = draft_of(view, branch, memory, policy, tools, aim=aim)
-    untouched = round(view.total() * policy.ratio)
+    untouched = round(draft.view.total() * policy.ratio)
     stuck = False
     if not bare:
         draft = added(restored(draft))
@@ -59,6 +60,7 @@ def make_plan(
 def draft_of(view: View, branch: str, memory: Memory, policy: Policy, tools: Tools, *, aim: int = 0) -> Draft:
     """The draft with what stands already, before anything new."""
     usable = [one for one in memory.insertions if one.id not in memory.refused]
+    view = visible(view)
     return Draft(
         view, policy, memory, tools, branch, applicable(usable, view),
         limit=aim or policy.budget.trigger, floor=_floor(policy, aim), forced=bool(aim),
@@ -73,6 +75,8 @@ def _floor(policy: Policy, aim: int) -> int:
 def _compacted(draft: Draft) -> tuple[Draft, bool]:
     """Cuts; when no cut helps, says so and waits until the transcript has grown before it tries again."""
     memory = draft.memory
+    if waits(draft.view, memory.insertions, memory.refused):
+        return _flagged(draft, "compaction_not_possible", "signed reasoning can leave at the user's next turn only"), False
     waiting = memory.stuck_at and len(draft.view.keys) < memory.stuck_at + 10 and not draft.forced
     if waiting:
         return _flagged(draft, "compaction_not_possible"), True
@@ -96,7 +100,7 @@ def _finished(draft: Draft, untouched: int, *, stuck: bool) -> Plan:
     pieces: tuple[Piece, ...] = ()
     if draft.insertions:
         pieces = apply(draft.insertions, view, draft.tools.writer)
-        ours = [piece.source if piece.source and not piece.insertions else draft.tools.read(piece.raw) for piece in pieces]
+        ours = [piece.source if piece.source and piece.untouched else draft.tools.read(piece.raw) for piece in pieces]
         validate(policy.invariants, ours, view.messages)
     reasons = {one.reason for one in draft.fresh}
     kind = "compaction" if "compaction" in reasons else "restore" if reasons else ""
@@ -104,7 +108,7 @@ def _finished(draft: Draft, untouched: int, *, stuck: bool) -> Plan:
         insertions=draft.insertions,
         fresh=draft.fresh,
         pieces=pieces,
-        presence=presence(view, draft.insertions),
+        presence=draft.presence(),
         estimate_in=view.total(),
         estimate_out=draft.estimate(),
         tokens_in=untouched,

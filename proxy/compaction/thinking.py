@@ -48,7 +48,7 @@ def binds(messages: Sequence[Message]) -> bool:
 def hidden(messages: Sequence[Message]) -> int:
     """Gives how many messages at the head the model doesn't read: those before the newest compaction block."""
     for index in range(len(messages) - 1, 0, -1):
-        if any(part.signed and part.kind == "opaque" for part in messages[index].parts):
+        if any(part.signed and part.name == "compaction" for part in messages[index].parts):
             return index
     return 0
 
@@ -57,12 +57,6 @@ def visible(view: View) -> View:
     """Gives the view with no tokens for what the model doesn't read."""
     unread = hidden(view.messages) if view.transcript.dialect == "messages" else 0
     return replace(view, tokens=(0,) * unread + view.tokens[unread:]) if unread else view
-
-
-def first_free(view: View) -> int:
-    """Gives the first key that a cut may take: what a compaction block stands for, and the block, stay."""
-    unread = hidden(view.messages)
-    return next((place for place, key in enumerate(view.keys) if key.message > unread), 0) if unread else 0
 
 
 def newest_place(view: View) -> tuple[int, Placement] | None:

@@ -7,15 +7,18 @@ usage chunk has no choices; unknown fields of messages and bodies pass through).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from proxy.dialects import sse
 from proxy.dialects.base import Answer, Call
-from proxy.dialects.jsonbytes import array_items, object_fields, value_span
-from proxy.dialects.memory import Memory, number, string
-from proxy.errors import GoalkeeperError, NothingFits, UnreadableBody
+from proxy.dialects.body import BodyReader
+from proxy.dialects.jsonbytes import object_fields
+from proxy.dialects.memory import number, string
+from proxy.dialects.openai import error_body
+from proxy.errors import GoalkeeperError, UnreadableBody
 from proxy.transcript import Message, Part, Transcript, digest_of
 
 
@@ -25,33 +28,30 @@ class Chat:
     name = "chat"
 
     def __init__(self) -> None:
-        self._memory = Memory()
+        self._bodies = BodyReader("messages", _message)
 
     def parse(self, body: bytes) -> Transcript:
         """Reads a request. Raises UnreadableBody."""
-        fields = object_fields(body)
-        array = fields.get("messages")
-        if array is None or not array.startswith(b"["):
-            raise UnreadableBody("the body has no list of messages")
-        start, end = value_span(body, fields, "messages")
+        read = self._bodies.body(body)
+        fields = read.fields
         tools = fields.get("tools", b"")
         return Transcript(
             dialect=self.name,
             model=string(fields.get("model")),
-            messages=tuple(map(self.message, array_items(array))),
+            messages=read.messages,
             tools=_tool_names(tools),
             tools_raw=tools if tools != b"null" else b"",
             stream=fields.get("stream") == b"true",
             max_output=number(fields.get("max_completion_tokens")) or number(fields.get("max_tokens")),
             response_format=fields.get("response_format", b"").decode(),
-            head=body[: start + 1],
-            tail=body[end - 1 :],
-            options={name: value for name, value in fields.items() if name not in ("messages", "tools")},
+            head=read.head,
+            tail=read.tail,
+            options=fields,
         )
 
     def message(self, raw: bytes) -> Message:
         """Gives the message of these bytes. Raises UnreadableBody."""
-        return self._memory.message(raw, _message)
+        return self._bodies.message(raw)
 
     def render(self, transcript: Transcript, messages: Sequence[bytes]) -> bytes:
         """Gives a body with these messages in place of the transcript's own; all else byte for byte as it came."""
@@ -97,8 +97,7 @@ class Chat:
 
     def error(self, error: GoalkeeperError) -> bytes:
         """Gives our own error in the form of OpenAI's API."""
-        kind = "invalid_request_error" if isinstance(error, NothingFits) else "goalkeeper_error"
-        return msgspec.json.encode({"error": {"message": str(error), "type": kind, "param": None, "code": error.code}})
+        return error_body(error)
 
     def stream_error(self, error: GoalkeeperError) -> bytes:
         """Gives our own error as one event; SDKs raise on `data: {"error": …}` only, not on named events."""
@@ -289,6 +288,7 @@ def _text(content: Any) -> str:
     return ""
 
 
+@lru_cache(maxsize=64)
 def _tool_names(raw: bytes) -> tuple[str, ...]:
     tools = msgspec.json.decode(raw) if raw else None
     names = []

@@ -53,6 +53,10 @@ class Proof:
     summary: bool = False
     at: int = 0  # shortest proven prefix, 0 = none yet
 
+    def copy(self) -> Proof:
+        """Gives a proof that can go on by itself."""
+        return Proof(self.seen, self.text, self.calls, self.summary, self.at)
+
 
 @dataclass(slots=True, eq=False)
 class Branch:
@@ -81,6 +85,7 @@ class Branch:
     answer: tuple[AnswerKey, ...] = ()
     nodes: set[bytes] = field(default_factory=set)
     proof: Proof = field(default_factory=Proof)
+    settled: Proof = field(default_factory=Proof)  # the proof before the newest answer, to go on from when that fell
     used: int = 0  # tick of the last use
     alive: bool = True
 

@@ -95,12 +95,13 @@ class Forest:
             turns = turns_of(branch.spoken, branch.numbers, messages, held)
             branch.humans = branch.humans + turns if grown else turns
         if branch.proof.seen > shared:
-            branch.proof = Proof()
+            branch.proof = branch.settled.copy() if branch.settled.seen <= shared else Proof()
         self._held += len(path.keys) - len(branch.keys)
         branch.keys, branch.chain, branch.path = path.keys, path.chain, path
         branch.requested, branch.answered, branch.pending, branch.answer = len(path.keys), False, False, ()
         branch.left = without(branch.left if grown else branch.base, branch.spoken[held:])
         prove(branch, branch.proof, branch.keys)
+        branch.settled = branch.proof.copy()
         self._make_room()
         return hints
 
@@ -119,7 +120,7 @@ class Forest:
         branch.highest = max(branch.highest, *branch.numbers[request:]) if keys else branch.highest
         branch.answered, branch.answer = True, answer
         if branch.proof.seen > request:
-            branch.proof = Proof()
+            branch.proof = branch.settled.copy() if branch.settled.seen <= request else Proof()
         prove(branch, branch.proof, branch.keys)
         return self.index.record(branch, branch.keys, branch.chain, request)
 

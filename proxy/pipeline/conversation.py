@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 
@@ -17,7 +18,8 @@ from proxy.compaction.quotes import unverified
 from proxy.compaction.view import View
 from proxy.dialects.base import Dialect
 from proxy.exchange import Call
-from proxy.facts import Source, changes, project_of
+from proxy.compaction.receipt import Receipt
+from proxy.facts import FactChange, Source, changes, project_of
 from proxy.lineage.engine import Engine, Link
 from proxy.lineage.keys import KeyReader, Request, text_of
 from proxy.pins.lifecycle import Edit, add, amend, fold
@@ -43,6 +45,9 @@ class BranchState:
     ledger: Ledger = Ledger()  # of `turns`, before what people changed by hand
     edits: tuple[Edit, ...] = ()
     edit_seq: int = 0
+    edit_mark: bytes = b""  # the store's mark when the edits were read
+    tokens: tuple[int, ...] = ()  # of each message of the newest request
+    exact: bool = False  # whether they were counted with the vocabulary
     stored: tuple[Message, ...] = ()  # the path as the store has it
     good: tuple[str, ...] = ()  # ids of the insertions in the newest body that the upstream took
     facts: Ledger = Ledger()  # the ledger as the store has it
@@ -107,21 +112,25 @@ class Conversations:
         self._recall(engine, scope, request)
         link = engine.identify(request)
         project = project_of(transcript.system_text, headers.get("x-goalkeeper-project", ""))
-        case = Case(call, transcript, profile, scope, link, receipt, project)
         if link.relation in UNTRACKED or link.branch is None:
-            return replace(case, stored=self._keep(case, Batch()))
+            return Case(call, transcript, profile, scope, link, receipt, project)
         state = self._state(link)
-        tokens = await self._measured(transcript, scope)
-        view = self._view(case, state, tokens)
-        case = replace(
-            case, new_from=_first_difference(state.stored, transcript.messages), unverified=_unverified(link, transcript)
-        )
-        return replace(case, state=state, view=view, stored=self._record(case, state, view))
+        new_from = _first_difference(state.stored, transcript.messages)
+        tokens = await self._measured(transcript, scope, state, new_from)
+        view = self._view(link, transcript, profile, state, tokens)
+        quotes = _unverified(link, transcript)
+        case = Case(call, transcript, profile, scope, link, receipt, project, state, view, quotes, new_from)
+        return self._record(case, state, view)
 
-    def answered(self, case: Case, answer: Answer) -> None:
-        """Tells lineage what the model answered, and queues it for the store."""
-        made = self._engines[case.scope].answer(case.link, answer.text, answer.calls, answer.complete)
-        self._keep(case, Batch(lineage=(made,), answer=answer))
+    def close(self, case: Case, receipt: Receipt, answer: Answer | None) -> None:
+        """Tells lineage what the model answered, and queues answer and receipt for the store."""
+        told = () if case.stored is not None else (case.link.changes,)
+        if answer is not None:
+            engine = self._engines[case.scope]
+            told = (*told, engine.answer(case.link, answer.text, answer.calls, answer.complete))
+        session = self._session(case) if case.stored is None else None
+        batch = self._batch(case, lineage=told, session=session, answer=answer, receipt=receipt)
+        self._store.submit(batch)
 
     def state_of(self, branch: str) -> BranchState | None:
         """Gives the state of a branch that is in memory."""
@@ -198,27 +207,32 @@ class Conversations:
             self._states.popitem(last=False)
         return state
 
-    async def _measured(self, transcript: Transcript, scope: Scope) -> tuple[int, ...]:
+    async def _measured(
+        self, transcript: Transcript, scope: Scope, state: BranchState, new_from: int
+    ) -> tuple[int, ...]:
         """Counts the tokens of each message; what was counted before the last start comes from the store."""
         counter = self._counter
-        new = counter.unknown(transcript.messages)
+        known = state.tokens[:new_from] if counter.ready and state.exact else ()
+        rest = transcript.messages[len(known) :]
+        new = counter.unknown(rest)
         if len(new) > 8:
             counter.learn(self._store.tokens_of(scope.tenant, [message.digest for message in new]))
             new = counter.unknown(tuple(new))
         if sum(len(message.raw) for message in new) > _HEAVY_BYTES:
             await asyncio.to_thread(lambda: [counter.message(message) for message in new])
-        return tuple([counter.message(message) for message in transcript.messages])
+        state.exact = counter.ready
+        state.tokens = known + tuple([counter.message(message) for message in rest])
+        return state.tokens
 
-    def _view(self, case: Case, state: BranchState, tokens: tuple[int, ...]) -> View:
-        link, transcript = case.link, case.transcript
-        self._learn_turns(state, spoken(link), case.profile.name)
+    def _view(
+        self, link: Link, transcript: Transcript, profile: Profile, state: BranchState, tokens: tuple[int, ...]
+    ) -> View:
+        self._learn_turns(state, spoken(link), profile.name)
         self._read_edits(state, link.session)
         ledger = amend(state.ledger, state.edits) if state.edits else state.ledger
         tools = transcript.tools_raw.decode(errors="replace")
         overhead = self._counter.once(tools) if tools else 0
-        return View(
-            transcript, link.keys, link.chain, link.numbers, tokens, overhead, ledger, tuple(link.base), tuple(link.humans)
-        )
+        return View(transcript, link.keys, link.chain, link.numbers, tokens, overhead, ledger, link.base, link.humans)
 
     def _learn_turns(self, state: BranchState, turns: tuple[HumanTurn, ...], client: str) -> None:
         known = len(state.turns)
@@ -232,54 +246,56 @@ class Conversations:
         state.turns = turns
 
     def _read_edits(self, state: BranchState, session: str) -> None:
+        mark = self._store.edits.value
+        if state.edit_mark == mark:
+            return
+        state.edit_mark = mark
         for edit in self._store.pin_edits(session, state.edit_seq):
             state.edits = (*state.edits, Edit(edit.action, edit.pin, edit.text, edit.kind))  # type: ignore[arg-type]
             state.edit_seq = edit.seq
 
-    def _record(self, case: Case, state: BranchState, view: View) -> asyncio.Future[None]:
-        """Queues new messages, the path, new facts and lineage's own rows in one batch."""
-        messages = case.transcript.messages
-        first = case.new_from
-        fresh = tuple(zip(messages[first:], view.tokens[first:], strict=True))
-        path = tuple((first + place, message.digest) for place, (message, _) in enumerate(fresh))
-        source = Source(
+    def _record(self, case: Case, state: BranchState, view: View) -> Case:
+        """Queues what is new: messages, the path, facts, lineage's own rows. When nothing is, the receipt's batch suffices."""
+        messages, old = case.transcript.messages, state.stored
+        places = [place for place in range(case.new_from, len(messages)) if not _same(messages[place], old, place)]
+        found: tuple[FactChange, ...] = ()
+        if view.ledger is not state.facts:
+            found = changes(state.facts, view.ledger, self._source(case), now())
+        if not places and not found and len(messages) == len(old):
+            return case
+        batch = self._batch(
+            case,
+            messages=tuple((messages[place], view.tokens[place]) for place in places),
+            path=tuple((place, messages[place].digest) for place in places),
+            length=len(messages),
+            facts=found,
+            insertions=() if old else state.memory.insertions,
+            session=self._session(case),
+            lineage=(case.link.changes,),
+        )
+        state.stored, state.facts = messages, view.ledger
+        return replace(case, stored=asyncio.wrap_future(self._store.submit(batch)))
+
+    @staticmethod
+    def _source(case: Case) -> Source:
+        return Source(
             session=case.link.session,
             branch=case.link.line,
             client=case.profile.name,
             model=case.transcript.model,
             project=case.project,
         )
-        found = changes(state.facts, view.ledger, source, now()) if view.ledger is not state.facts else ()
-        new_branch = not state.stored
-        length = len(messages) if path or len(messages) != len(state.stored) else None
-        state.stored, state.facts = messages, view.ledger
-        return self._keep(
-            case,
-            Batch(
-                messages=fresh,
-                path=path,
-                length=length,
-                facts=found,
-                insertions=state.memory.insertions if new_branch else (),
-            ),
-        )
 
-    def _keep(self, case: Case, batch: Batch) -> asyncio.Future[None]:
-        """Queues a batch under the request's scope; lineage's changes and the session ride with the first one."""
-        first = not batch.lineage
-        session = None
-        if first and case.link.session:
-            session = SessionRow(case.link.session, case.profile.name, case.transcript.model, case.project)
-        filled = replace(
-            batch,
-            tenant=case.scope.tenant,
-            namespace=case.scope.namespace,
-            request=case.receipt,
-            branch=case.branch,
-            session=session,
-            lineage=(case.link.changes,) if first else batch.lineage,
-        )
-        return asyncio.wrap_future(self._store.submit(filled))
+    @staticmethod
+    def _session(case: Case) -> SessionRow | None:
+        if not case.link.session:
+            return None
+        return SessionRow(case.link.session, case.profile.name, case.transcript.model, case.project)
+
+    @staticmethod
+    def _batch(case: Case, **rows: Any) -> Batch:  # noqa: ANN401  the fields of Batch
+        scope = case.scope
+        return Batch(scope.tenant, scope.namespace, request=case.receipt, branch=case.branch, **rows)
 
     def keep_insertions(self, case: Case, fresh: tuple[Insertion, ...]) -> asyncio.Future[None]:
         """Queues insertions; await the result before they are used."""
@@ -315,7 +331,12 @@ def _unverified(link: Link, transcript: Transcript) -> tuple[str, ...]:
 
 def _first_difference(old: tuple[Message, ...], new: tuple[Message, ...]) -> int:
     """Gives the first place at which two paths differ."""
-    if new[: len(old)] == old:
+    if new[: len(old)] == old:  # by identity: fast, and nearly always so
         return len(old)
-    return next((place for place, (one, other) in enumerate(zip(old, new, strict=False)) if one is not other), min(len(old), len(new)))
+    shared = min(len(old), len(new))
+    return next((place for place in range(shared) if old[place].digest != new[place].digest), shared)
+
+
+def _same(message: Message, path: tuple[Message, ...], place: int) -> bool:
+    return place < len(path) and path[place].digest == message.digest
 

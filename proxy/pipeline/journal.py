@@ -46,12 +46,11 @@ class Journal:
         trace = "".join(traceback.format_exception(error)[-_TRACE_LINES:])
         self._log.info("failed", receipt=receipt, error=self._masked(f"{type(error).__name__}: {error}"), trace=self._masked(trace))
 
-    def write(self, passage: Passage, outcome: Outcome, answer: Answer) -> None:
-        """Stores the receipt, writes one log line and counts."""
+    def receipt(self, passage: Passage, outcome: Outcome, answer: Answer) -> Receipt:
+        """Makes the receipt, writes one log line and counts."""
         receipt = self._receipt(passage, outcome, answer)
-        case = passage.case
-        scope = (case.scope.tenant, case.scope.namespace) if case is not None else ("", "")
-        self._store.submit(Batch(tenant=scope[0], namespace=scope[1], request=receipt.id, receipt=receipt))
+        if passage.case is None:
+            self._store.submit(Batch(request=receipt.id, receipt=receipt))
         self._count(receipt)
         self._log.info(
             "request",
@@ -63,8 +62,9 @@ class Journal:
             tokens_out=receipt.tokens_out,
             pins=f"{receipt.pins_present}/{receipt.pins_active}",
             compaction=receipt.compaction,
-            flags=list(receipt.flags),
+            flags=receipt.flags,
         )
+        return receipt
 
     def _count(self, receipt: Receipt) -> None:
         counters = self._counters
@@ -157,5 +157,5 @@ def _forwarded(passage: Passage) -> str:
         return ""
     if plan and plan.pieces and passage.rewritten:
         return body_digest(piece.digest for piece in plan.pieces)
-    return body_digest(message.digest for message in case.transcript.messages)
+    return body_digest(case.link.path.digests if case.link.path else (m.digest for m in case.transcript.messages))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from proxy.compaction.draft import Policy
 from proxy.compaction.plan import Plan
@@ -11,9 +11,9 @@ from proxy.exchange import Call
 from proxy.pipeline.conversation import Case
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Passage:
-    """One request on its way: what was decided, and the body that goes out now."""
+    """One request on its way: what was decided, and the body that goes out now. It belongs to one task alone."""
 
     call: Call
     receipt: str
@@ -33,9 +33,12 @@ class Passage:
         return self.body is not self.call.body
 
     def flagged(self, flag: str, note: str = "") -> Passage:
-        """The same with one more flag, and why."""
-        notes = (*self.notes, note) if note else self.notes
-        return replace(self, flags=tuple(dict.fromkeys((*self.flags, flag))), notes=notes)
+        """Adds a flag, and why; gives the passage itself."""
+        if flag not in self.flags:
+            self.flags = (*self.flags, flag)
+        if note:
+            self.notes = (*self.notes, note)
+        return self
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class Pipeline:
             transcript = self._dialect.parse(call.body)
             await self._vocabulary(call, transcript)
             case = await self._conversations.follow(call, transcript, passage.receipt)
-            passage = replace(passage, case=case)
+            passage.case = case
             if case.unverified:
                 passage = passage.flagged("unverified_user_quote", f"no human turn holds: {'; '.join(case.unverified)[:400]}")
             return await self._planned(passage)
@@ -116,33 +116,33 @@ class Pipeline:
     def _safest(self, passage: Passage) -> Passage:
         """The last good form plus the new tail; the client's own bytes when there is none or it can't be built."""
         case = passage.case
-        if case is None or case.view is None or case.state is None or passage.policy is None:
-            return replace(passage, body=passage.call.body, plan=None)
+        passage.body, passage.plan = passage.call.body, None
+        if case is None or case.view is None or case.state is None:
+            return passage
+        policy = passage.policy or self._policy(case)
         good = tuple(one for one in case.state.memory.insertions if one.id in case.state.good)
         try:
-            plan = make_plan(
-                case.view, case.branch, Memory(insertions=good), passage.policy, self._tools, bare=True
-            )
+            plan = make_plan(case.view, case.branch, Memory(insertions=good), policy, self._tools, bare=True)
         except GoalkeeperError:
-            return replace(passage, body=passage.call.body, plan=None)
+            return passage
         return self._with_plan(passage, plan)
 
     async def _planned(self, passage: Passage) -> Passage:
         case = passage.case
         if case is None or case.view is None or case.state is None:
             return passage
-        policy = self._policy(case)
-        passage = replace(passage, policy=policy)
+        policy = passage.policy = self._policy(case)
         if passage.call.header("x-goalkeeper-bypass") in ("1", "true"):
             return passage.flagged("bypass")
         plan = make_plan(case.view, case.branch, case.state.memory, policy, self._tools)
         if self._settings.mode == "observe":
-            return replace(passage, plan=plan).flagged("observe")
+            passage.plan = plan
+            return passage.flagged("observe")
         if plan.kind == "compaction" and self._settings.summarizer.when == "inline":
-            passage, plan = await self._with_summary(passage, plan)
+            plan = await self._with_summary(passage, plan)
         return await self._kept(passage, plan)
 
-    async def _with_summary(self, passage: Passage, plan: Plan) -> tuple[Passage, Plan]:
+    async def _with_summary(self, passage: Passage, plan: Plan) -> Plan:
         """Waits for a model-written summary of what leaves, and plans again with it; the digest stands without it."""
         case, policy = passage.case, passage.policy
         assert case is not None
@@ -152,9 +152,11 @@ class Pipeline:
         try:
             summary = await self._summarizer.summary(passage.call, case.view, plan.fresh[-1], policy)
         except GoalkeeperError as error:
-            return passage.flagged("compaction_failed", str(error)), plan
+            passage.flagged("compaction_failed", str(error))
+            return plan
+        passage.summary = summary
         memory = replace(case.state.memory, summary=summary)  # the state may have moved on while we waited
-        return replace(passage, summary=summary), make_plan(case.view, case.branch, memory, policy, self._tools)
+        return make_plan(case.view, case.branch, memory, policy, self._tools)
 
     async def _kept(self, passage: Passage, plan: Plan) -> Passage:
         """Stores what is new before it is used, and takes it into the branch's memory."""
@@ -164,6 +166,8 @@ class Pipeline:
         if plan.fresh:
             await self._conversations.keep_insertions(case, plan.fresh)
         memory = case.state.memory
+        if not (plan.fresh or plan.stuck or memory.stuck_at):
+            return self._with_plan(passage, plan)
         stuck = len(case.view.keys) if plan.stuck and case.view else 0
         if stuck and memory.stuck_at and "compaction_not_possible" in plan.flags and not plan.notes:
             stuck = memory.stuck_at  # still waiting: the count runs from the attempt
@@ -178,19 +182,19 @@ class Pipeline:
     def _with_plan(self, passage: Passage, plan: Plan) -> Passage:
         case = passage.case
         assert case is not None
-        passage = replace(passage, plan=plan, body=passage.call.body)
+        passage.plan, passage.body = plan, passage.call.body
         for flag in plan.flags:
-            passage = passage.flagged(flag)
-        passage = replace(passage, notes=(*passage.notes, *plan.notes))
+            passage.flagged(flag)
+        passage.notes = (*passage.notes, *plan.notes)
         pieces: Sequence[bytes] = [piece.raw for piece in plan.pieces]
         if self._settings.repair.orphan_tool_results == "to_text":
             own = pieces or [message.raw for message in case.transcript.messages]
             mended = repaired([self._dialect.message(raw) for raw in own], self._dialect)
             if mended is not None:
                 pieces = mended
-                passage = passage.flagged("orphan_repaired", "tool results without their calls became plain text")
+                passage.flagged("orphan_repaired", "tool results without their calls became plain text")
         if pieces:
-            passage = replace(passage, body=self._dialect.render(case.transcript, pieces))
+            passage.body = self._dialect.render(case.transcript, pieces)
         return passage
 
     def _policy(self, case: Case) -> Policy:
@@ -283,7 +287,8 @@ class Pipeline:
             return None
         if not plan.fresh:
             return None
-        return replace(await self._kept(replace(passage, policy=policy), plan), retried=True).flagged("overflow_retry")
+        second = await self._kept(replace(passage, policy=policy, retried=True), plan)
+        return second.flagged("overflow_retry")
 
     def _safer(self, passage: Passage, status: int) -> Passage | None:
         """Leaves out what is new in the refused body; when nothing is new, takes the client's own bytes if they fit."""
@@ -294,17 +299,17 @@ class Pipeline:
             return None
         sent = frozenset(one.id for one in plan.insertions)
         new = sent - frozenset(case.state.good)
-        passage = passage.flagged("plan_refused", f"the upstream answered {status} to a rewritten body")
-        safer = self._safest(passage) if new else self._original(passage)
-        if safer is None or safer.body == passage.body:
-            return None
-        return replace(safer, retried=True, suspects=new or sent)
+        passage.flagged("plan_refused", f"the upstream answered {status} to a rewritten body")
+        again = replace(passage, retried=True, suspects=new or sent)
+        safer = self._safest(again) if new else self._original(again)
+        return safer if safer is not None and safer.body != passage.body else None
 
     @staticmethod
     def _original(passage: Passage) -> Passage | None:
         plan, policy = passage.plan, passage.policy
         too_long = plan and policy and policy.budget.hard and plan.tokens_in > policy.budget.hard
-        return None if too_long else replace(passage, body=passage.call.body, plan=None)
+        passage.body, passage.plan = passage.call.body, None
+        return None if too_long else passage
 
     async def _sent(self, passage: Passage, sink: Sink) -> Reply:
         call, stream = passage.call, self._settings.stream
@@ -326,28 +331,29 @@ class Pipeline:
             answer = self._dialect.answer(outcome.body, sse=outcome.sse)
             case = passage.case
             if case is not None and outcome.status == 200:
-                self._conversations.answered(case, answer)
-                passage = self._learnt(passage, answer.prompt_tokens)
+                self._learn(passage, answer.prompt_tokens)
                 self._prepare_summary(passage)
-            self._journal.write(passage, outcome, answer)
+            receipt = self._journal.receipt(passage, outcome, answer)
+            if case is not None:
+                self._conversations.close(case, receipt, answer if outcome.status == 200 else None)
         except Exception as error:  # noqa: BLE001  the answer is out already (promise P5)
             self._counters.add("failures_open_total", "after_answer")
             self._journal.failed(passage.receipt, error)
 
-    def _learnt(self, passage: Passage, prompt_tokens: int) -> Passage:
+    def _learn(self, passage: Passage, prompt_tokens: int) -> None:
         case, plan = passage.case, passage.plan
         if case is None or case.state is None:
-            return passage
+            return
         if plan is not None and passage.rewritten:
             case.state.good = tuple(one.id for one in plan.insertions)
         if plan is None or not prompt_tokens or not self._counter.ready:
-            return passage
+            return
         estimate = plan.estimate_out if passage.rewritten else plan.estimate_in
-        case.state.memory = replace(case.state.memory, estimate=estimate, reported=prompt_tokens)
-        if not self._calibrations.reported(case.transcript.model, estimate, prompt_tokens):
-            case.state.memory = replace(case.state.memory, estimate=0, reported=0)
-            return passage.flagged("usage_outside", f"reported {prompt_tokens} tokens for an estimate of {estimate}")
-        return passage
+        known = self._calibrations.reported(case.transcript.model, estimate, prompt_tokens)
+        told = (estimate, prompt_tokens) if known else (0, 0)
+        case.state.memory = replace(case.state.memory, estimate=told[0], reported=told[1])
+        if not known:
+            passage.flagged("usage_outside", f"reported {prompt_tokens} tokens for an estimate of {estimate}")
 
     def _prepare_summary(self, passage: Passage) -> None:
         """Starts the summary for the next cut when that is near (summarizer.when: background)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from pathlib import Path
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from proxy.dialects.chat import Chat
 from proxy.errors import BadRequest, NotFound
 from proxy.redaction import Sealer
 from proxy.store.reads import Reads
+from proxy.store.signal import EditMark
 from proxy.store.rows import Action, now
 
 Row = dict[str, Any]
@@ -175,7 +177,15 @@ def edit_pin(db: sqlite3.Connection, seal: Sealer, edit: Edit) -> int:
     except sqlite3.Error:
         db.execute("ROLLBACK")
         raise
+    _tell(db)
     return int(added.lastrowid or 0)
+
+
+def _tell(db: sqlite3.Connection) -> None:
+    """Lets a running proxy know that there is an edit to read."""
+    mark = EditMark(Path(db.execute("PRAGMA database_list").fetchone()[2]).parent)
+    mark.change()
+    mark.close()
 
 
 def transcript(db: sqlite3.Connection, reads: Reads, session: str) -> list[Row]:

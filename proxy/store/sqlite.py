@@ -18,6 +18,7 @@ from proxy.store.export import append
 from proxy.store.reads import Reads
 from proxy.store.rows import Batch
 from proxy.store.schema import attach, connect
+from proxy.store.signal import EditMark
 from proxy.store.writes import Writer, event_line
 
 T = TypeVar("T")
@@ -35,6 +36,7 @@ class Store(Reads):
     def __init__(self, folder: Path, db: sqlite3.Connection, seal: Sealer) -> None:
         super().__init__(attach(folder), seal)
         self.folder = folder
+        self.edits = EditMark(folder)
         self._writing = db
         self._writer = Writer(db, seal)
         self._orders: SimpleQueue[_Order | None] = SimpleQueue()
@@ -73,6 +75,7 @@ class Store(Reads):
             self._thread.join()
         self._writing.close()
         self._db.close()
+        self.edits.close()
 
     def _work(self) -> None:
         self._relist()
