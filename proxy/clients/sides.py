@@ -46,6 +46,8 @@ class Marks:
 def side_of(transcript: Transcript, marks: Marks) -> str:
     """Gives "title", "summary", "flat" or "other" for a side call, "" for a request of the conversation itself."""
     messages = transcript.messages
+    if transcript.compacts:
+        return "summary"
     if not messages or messages[-1].role in ("system", "developer"):
         return ""
     last = _last_text(messages[-1])

@@ -15,5 +15,5 @@ _INVARIANTS = {
 
 
 def of_dialect(name: str, *, strict: bool) -> tuple[Invariant, ...]:
-    """Gives what must hold in a forwarded body of this dialect; strict: the upstream wants roles to alternate."""
-    return _INVARIANTS[name][strict]
+    """Gives what must hold in a forwarded body of this dialect, chat by default; strict: roles must alternate."""
+    return _INVARIANTS.get(name, _INVARIANTS["chat"])[strict]

@@ -44,7 +44,9 @@ class View:
     def sealed(self) -> int:
         """How many keys stand up to the server's newest compaction item, 0 without one."""
         until = sealed_until(self.messages)
-        return next((place for place, key in enumerate(self.keys) if key.message >= until), len(self.keys)) if until else 0
+        if not until:
+            return 0
+        return next((place for place, key in enumerate(self.keys) if key.message >= until), len(self.keys))
 
     def opens_message(self, key: int) -> bool:
         """Whether a key is the first of its message, so that a cut before it splits no message."""

@@ -10,10 +10,10 @@ from proxy.lineage.branch import Branch, later
 from proxy.lineage.emissions import LEAST_ORDINARY, SHORT, lines_of
 from proxy.lineage.forest import Forest
 from proxy.lineage.index import strong_hash
-from proxy.lineage.keys import CallLike, assistant_key, call_key, hashed, link, text_key
+from proxy.lineage.keys import CallLike, assistant_key, assistant_keys, call_key, hashed, link, text_key
 from proxy.lineage.link import Link
 from proxy.lineage.records import AnswerKey, Changes, EmissionRecord, Hint, Mark, Snapshot
-from proxy.transcript import Key
+from proxy.transcript import Key, Part
 
 _LEAST_CALL = 8  # characters of name and arguments from which a call is evidence
 _DEPTH = 3  # levels of a call's arguments that are searched for a task
@@ -27,19 +27,24 @@ class Answers:
         self._forest = forest
         self._new_id = new_id
 
-    def take(self, linked: Link, text: str, calls: Sequence[CallLike], *, complete: bool) -> Changes:
+    def take(
+        self, linked: Link, text: str, calls: Sequence[CallLike], parts: Sequence[Part], *, complete: bool
+    ) -> Changes:
         """Records an answer; what is incomplete, or of a side call, leaves no trace."""
         if not complete or linked.relation == "side":
             return Changes()
         if linked.relation == "summary":
-            return self._summary(linked, text)
+            return self._summary(linked, _sealed(parts) or text)
         branch = self._forest.branches.get(linked.branch or "")
-        return self._turn(branch, linked, text, calls) if branch is not None else Changes()
+        return self._turn(branch, linked, text, calls, parts) if branch is not None else Changes()
 
-    def _turn(self, branch: Branch, linked: Link, text: str, calls: Sequence[CallLike]) -> Changes:
+    def _turn(
+        self, branch: Branch, linked: Link, text: str, calls: Sequence[CallLike], parts: Sequence[Part]
+    ) -> Changes:
         place = (linked.keys[-1].message + 1) if linked.keys else 0
         said = assistant_key(text, place)
         keys = [key for key in (said, *(call_key(call, place) for call in calls)) if key is not None]
+        keys = assistant_keys(parts, place) if parts else keys
         marks = self._emitted(branch, keys)
         prompts = self._prompts(branch, calls)
         if branch.path is not None and linked.path is not None and branch.path.digests == linked.path.digests:
@@ -47,7 +52,15 @@ class Answers:
             hints = self._forest.append(branch, keys, answer)
         else:
             hints = self._beside(branch, linked, keys)
-        emission = self._emission(text, (branch,), least=LEAST_ORDINARY)
+        sealed = _sealed(parts)
+        if sealed:
+            branch.pending = True  # the server compacted beside its answer: the client may go on without what it stands for
+            hints.append(hashed("o", sealed))
+        emission = (
+            self._compaction(sealed, linked, [branch])
+            if sealed
+            else self._emission(text, (branch,), least=LEAST_ORDINARY)
+        )
         if emission is not None:
             longest = sorted(emission.lines, key=lambda line: -line[1])[:_HINTED]
             hints += [line for line, _ in longest]
@@ -103,6 +116,18 @@ class Answers:
         branches = [branch for name in linked.sources if (branch := self._forest.branches.get(name)) is not None]
         if not text or not branches:
             return Changes()
+        emission = self._compaction(text, linked, branches)
+        for branch in branches:
+            branch.pending = True
+        values = (*(line for line, _ in emission.lines), emission.whole)
+        return Changes(
+            states=tuple(branch.state() for branch in branches),
+            hints=tuple(Hint(value, branch.id) for branch in branches for value in values),
+            emission=emission,
+        )
+
+    def _compaction(self, text: str, linked: Link, branches: Sequence[Branch]) -> EmissionRecord:
+        """Remembers a summary, or a sealed item, with the human words that the client may leave out for it."""
         lines = lines_of(text)
         emission = EmissionRecord(
             self._new_id(),
@@ -114,14 +139,7 @@ class Answers:
             snapshots=tuple(self._snapshot(branch, linked) for branch in branches),
         )
         self._forest.emissions.add(emission)
-        for branch in branches:
-            branch.pending = True
-        values = (*(line for line, _ in lines), emission.whole)
-        return Changes(
-            states=tuple(branch.state() for branch in branches),
-            hints=tuple(Hint(value, branch.id) for branch in branches for value in values),
-            emission=emission,
-        )
+        return emission
 
     @staticmethod
     def _snapshot(branch: Branch, linked: Link) -> Snapshot:
@@ -129,6 +147,11 @@ class Answers:
             return Snapshot(branch.id, ())
         turns = branch.visible() if linked.side == "flat" else later(branch.base, linked.humans)
         return Snapshot(branch.id, turns)
+
+
+def _sealed(parts: Sequence[Part]) -> str:
+    """Gives what the server compacted, sealed, "" when it didn't."""
+    return next((part.text for part in reversed(parts) if part.name == "compaction" and part.kind == "opaque"), "")
 
 
 def _strings(arguments: str) -> list[str]:

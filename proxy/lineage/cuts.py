@@ -50,6 +50,7 @@ def summaries_in(search: Search, branches: Iterable[Branch]) -> set[bytes]:
         for key in keys[:_HEAD]
         if key.kind == "s"  # by a mark of the profile
         or (key.kind in "ua" and search.emissions.carries_summary(text_of(messages[key.message], key)))
+        or (key.kind == "o" and any(search.emissions.opaque(text_of(messages[key.message], key))))
     }
     known = {key.hash for branch in branches for key in branch.keys}
     known |= {turn.key for branch in branches for turn in branch.base}

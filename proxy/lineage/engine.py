@@ -18,7 +18,7 @@ from proxy.lineage.linking import Linker
 from proxy.lineage.records import Changes, StoredBranch
 from proxy.lineage.search import Found, Search, exact, one
 from proxy.lineage.words import as_first_said
-from proxy.transcript import ClientId, Message
+from proxy.transcript import ClientId, Message, Part
 
 _SYSTEMS_KEPT = 512
 LEAST_PROMPT = 24  # characters of a call's argument that can be a sub-agent's task
@@ -44,15 +44,34 @@ class Engine:
         again = self._again(request)
         if again is not None:
             return self._linker.same(again, request)
+        link = self._identified(request, system)
+        if link.branch is not None or not request.transcript.compacts:
+            return link
+        begun = self._linker.begin(request, system, "new", "compacted before anything else was seen")
+        if request.client is not None:
+            begun = self._linker.claim(begun, request.client)
+        return self._linker.compaction_of(begun, request)
+
+    def _identified(self, request: Request, system: System) -> Link:
         if request.client is not None:
             return self._by_client(request, system, request.client)
         search = self._search(request, system, self._everywhere(request))
         link = self._by_content(request, system, search)
         return link or self._linker.begin(request, system, "new", "nothing known")
 
-    def answer(self, link: Link, text: str, calls: Sequence[CallLike], complete: bool) -> Changes:  # noqa: FBT001
-        """Takes the model's answer to a linked request; only a complete one is evidence."""
-        return self._answers.take(link, text, calls, complete=complete)
+    def answer(
+        self,
+        link: Link,
+        text: str,
+        calls: Sequence[CallLike],
+        complete: bool,  # noqa: FBT001
+        parts: Sequence[Part] = (),
+    ) -> Changes:
+        """Takes the model's answer to a linked request; only a complete one is evidence.
+
+        `parts` are text and calls once more, in their order and with what else there is, where a dialect knows that.
+        """
+        return self._answers.take(link, text, calls, parts, complete=complete)
 
     def knows(self, branch_id: str) -> bool:
         """Whether the branch is in memory."""
@@ -61,7 +80,8 @@ class Engine:
     def restore(self, stored: StoredBranch, messages: Sequence[Message], profile: Reader) -> None:
         """Takes a branch from a store, with the messages of its newest request."""
         if not self.knows(stored.record.id):
-            system = [message.text for message in _leading(messages)]
+            system = [stored.record.system] if stored.record.system else []
+            system += [message.text for message in _leading(messages)]
             self._forest.replant(
                 stored, self._reader.path(messages, profile), messages, self._system("\n".join(system))
             )

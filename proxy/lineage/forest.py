@@ -61,9 +61,11 @@ class Forest:
     def grow(self, branch: Branch, request: Request, system: System) -> Changes:
         """Makes the request the newest of its branch."""
         self.touch(branch)
-        changed = branch.record.tools != request.transcript.tools
+        changed = branch.record.tools != request.transcript.tools or not branch.system.akin(system)
         if changed:
-            branch.record = msgspec.structs.replace(branch.record, tools=request.transcript.tools)
+            branch.record = msgspec.structs.replace(
+                branch.record, tools=request.transcript.tools, system=request.transcript.system
+            )
         marks = [Mark("same", own, first) for own, first in request.same if own not in branch.same]
         branch.same.update(request.same)
         branch.system = system

@@ -245,7 +245,7 @@ def _read(messages: Sequence[Message], place: int, profile: Reader) -> _Read:
     message = messages[place]
     results = [part for part in message.parts if part.kind == "result"]
     if message.role in ("assistant", "model"):
-        return _Read(place, tuple(_assistant_keys(message, place)), ())
+        return _Read(place, tuple(assistant_keys(message.parts, place)), ())
     calls = {part.call_id: _call_of(messages, place, part.call_id) for part in results}
     names = {call_id: call.name for call_id, call in calls.items() if call is not None}
     keys = [_human_key(human, place) for human in profile.peel(message, names)]
@@ -269,9 +269,10 @@ def _human_key(human: Human, place: int) -> Key:
     return Key("u", hashed("u", words), place, "", len(words), human)
 
 
-def _assistant_keys(message: Message, place: int) -> list[Key]:
+def assistant_keys(parts: Sequence[Part], place: int) -> list[Key]:
+    """Gives the keys of what an assistant said, called or left sealed, in its order."""
     keys: list[Key] = []
-    for part in message.parts:
+    for part in parts:
         if part.kind == "text" and (key := assistant_key(part.text, place)) is not None:
             keys.append(key)
         elif part.kind == "call":

@@ -105,6 +105,11 @@ class Linker:
         changes = self._forest.grow(branch, request, search.system)
         return self._linked(branch, request, "resend" if again else "extends", match, found.detail, changes)
 
+    def compaction_of(self, begun: Link, request: Request) -> Link:
+        """Links an order to compact what wasn't seen before to the branch that has just begun for it."""
+        linked = self._summary(self._forest.branches[begun.branch or ""], request, begun.match, begun.detail)
+        return replace(linked, changes=begun.changes)
+
     def tie(self, found: Found, search: Search) -> Link:
         """Links a request that several sessions could have sent."""
         request, branches = search.request, sorted(found.branches, key=lambda branch: branch.id)
@@ -243,6 +248,7 @@ class Linker:
             request.transcript.tools,
             seed.base,
             line=parent.record.line if parent is not None and seed.relation in _SAME_LINE else name,
+            system=request.transcript.system,
         )
         branch = Branch(record, session, system)
         branch.summaries |= seed.summaries
@@ -304,6 +310,6 @@ def _spoken_before(request: Request, branch: Branch | None = None) -> tuple[Huma
         numbers = numbered(keys, branch.numbers[:shared], branch.highest, known)
     turns = turns_of(keys, numbers, request.transcript.messages)
     order = next((key for key in reversed(keys) if key.kind == "u"), None)
-    if order is None or order.message != len(request.transcript.messages) - 1:
+    if request.transcript.compacts or order is None or order.message != len(request.transcript.messages) - 1:
         return turns
     return turns[:-1]

@@ -41,6 +41,7 @@ class BranchRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     numbers: tuple[int, ...] = ()  # turn numbers of its first keys; () = counted from 1
     offset: int = 0  # highest turn number before the keys behind `numbers`
     line: str = ""  # id of the branch that it continues through compactions: what people see as one branch
+    system: str = ""  # system text outside the list of messages
 
 
 class BranchState(msgspec.Struct, frozen=True, omit_defaults=True):

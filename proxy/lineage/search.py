@@ -145,13 +145,19 @@ class Search:
             match: Evidence = "tail_overlap"
             return Found(both or by_ids, 0, match, "call ids and summary text" if both else "call ids")
         if by_text:
-            derived = not self.request.side and not any(branch.pending for branch in by_text)
+            expected = self.request.side or any(branch.pending for branch in by_text)
+            derived = not expected and not self._unsealed()
             return Found(by_text, 0, "summary_text", "summary text", derived=derived)
         opening = [branch for branch in self._known_opening() if not self._contradicted(branch)]
         if opening:
             return Found(opening, 0, "tail_overlap", "known opening and newest output")
         tail = [branch for branch in self._tail() if not self._contradicted(branch)]
         return Found(tail, 0, "tail_overlap", "kept tail") if tail else None
+
+    def _unsealed(self) -> bool:
+        """Whether a sealed item came back: nobody can quote that."""
+        sealed = {key.hash for key in self.request.keys if key.kind == "o"}
+        return any(emission.whole in sealed for emission in self.returned())
 
     def votes(self) -> dict[Branch, int]:
         """Gives how many strong call ids of the body each branch knows."""
