@@ -200,8 +200,10 @@ def _tell_facts(found: Run, folder: Path) -> None:
     )
     where = line(str(folder))
     command = _command()
-    for words, what in _LOOKS:
-        print(f"  {command} {words.format(block=found.block)} --data {where}    # {what}")
+    looks = [(f"{command} {words.format(block=found.block)} --data {where}", what) for words, what in _LOOKS]
+    width = max(len(words) for words, _ in looks)
+    for words, what in looks:
+        print(f"  {words:{width}}   # {what}")
     print(f"  rm -r {where}")
 
 
