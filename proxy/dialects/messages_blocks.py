@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -33,7 +34,7 @@ def parts_of(content: object, role: str) -> tuple[Part, ...]:
     text = "".join(part.text for part in parts if part.kind == "text")
     others = [part for part in parts if part.kind != "text"]
     if len(content) == 1 and others and others[0].name == "compaction":
-        others = [Part("opaque", text_of(content[0].get("content")), "compaction", signed=others[0].signed)]
+        others = [replace(others[0], text=text_of(content[0].get("content")))]
     return (Part("text", text), *others) if text else tuple(others)
 
 
@@ -62,18 +63,23 @@ def _parts(block: object) -> Iterator[Part]:
     elif kind == "image":
         yield Part("image", size=_data_size(block))
     elif kind == "thinking":
-        yield Part("thinking", _string(block.get("thinking")), signed=_seal(block.get("signature")))
+        yield _thinking(_string(block.get("thinking")), _string(block.get("signature")))
     elif kind == "redacted_thinking":
-        yield Part("thinking", size=len(_string(block.get("data"))), signed=_seal(block.get("data")))
+        yield _thinking("", _string(block.get("data")))
     else:
         yield _opaque(kind, block)
 
 
+def _thinking(text: str, seal: str) -> Part:
+    """Reasoning; where its text isn't shown, it stands encrypted in what seals it."""
+    return Part("thinking", text, size=0 if text else len(seal), signed=_seal(seal))
+
+
 def _opaque(kind: str, block: dict[str, Any]) -> Part:
     size = len(msgspec.json.encode(block))
-    if kind != "compaction":
+    sealed = block.get("signature") or block.get("encrypted_content") or block.get("content")
+    if kind != "compaction" or not sealed:  # a compaction without content is one that failed
         return Part("opaque", size=size)
-    sealed = block.get("signature") or block.get("encrypted_content") or block.get("content")  # empty: it failed
     return Part("opaque", name="compaction", size=size, signed=_seal(sealed))
 
 
