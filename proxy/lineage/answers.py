@@ -54,7 +54,7 @@ class Answers:
             hints = self._beside(branch, linked, keys)
         sealed = _sealed(parts)
         if sealed:
-            branch.pending = True  # the server compacted beside its answer: the client may go on without what it stands for
+            branch.pending = True  # the client may go on without what the server has compacted
             hints.append(hashed("o", sealed))
         emission = (
             self._compaction(sealed, linked, [branch])
