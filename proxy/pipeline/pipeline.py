@@ -16,11 +16,14 @@ from proxy.compaction.draft import Memory, Policy, Tools
 from proxy.compaction.overflow import Overflow, overflow
 from proxy.compaction.plan import Plan, make_plan
 from proxy.compaction.repair import repaired
+from proxy.compaction.thinking import drops, is_refusal
+from proxy.compaction.validity import ALTERNATING
 from proxy.pipeline.conversation import Case, Conversations
 from proxy.dialects.base import Dialect
 from proxy.errors import ClientGone, GoalkeeperError, InvalidRewrite, UnreadableBody, UpstreamBroken
 from proxy.exchange import Call, Copy, Sink, early_reply, relay
 from proxy.pipeline.journal import Journal
+from proxy.pipeline.outgoing import body_of, headers_of
 from proxy.pipeline.passage import Outcome, Passage
 from proxy.settings import Settings
 from proxy.store.ids import new_ulid
@@ -194,7 +197,7 @@ class Pipeline:
                 pieces = mended
                 passage.flagged("orphan_repaired", "tool results without their calls became plain text")
         if pieces:
-            passage.body = self._dialect.render(case.transcript, pieces)
+            passage.body = body_of(self._dialect, case.transcript, plan, pieces)
         return passage
 
     def _policy(self, case: Case) -> Policy:
@@ -208,8 +211,13 @@ class Pipeline:
             history=settings.history,
             pin_tokens=budget.pins(settings.pins.max_tokens),
             pins_hard=settings.pins.max_tokens is not None,
-            strict=settings.strict_roles or (case.state is not None and case.state.memory.strict),
+            strict=(
+                settings.strict_roles
+                or self._dialect.name in ALTERNATING
+                or (case.state is not None and case.state.memory.strict)
+            ),
             ratio=self._calibrations.ratio(case.transcript.model),
+            dialect=self._dialect.name,
         )
 
     def _budget(self, call: Call, transcript: Transcript) -> Budget:
@@ -264,8 +272,26 @@ class Pipeline:
         if found is not None:
             return await self._smaller(passage, found) if self._settings.overflow.retry else None
         if passage.rewritten and 400 <= status < 500 and status not in _RATE_OR_AUTH:
-            return self._safer(passage, status)
+            bare = await self._without_reasoning(passage) if is_refusal(status, refusal) else None
+            return bare or self._safer(passage, status)
         return None
+
+    async def _without_reasoning(self, passage: Passage) -> Passage | None:
+        """Plans again for an upstream that drops no signed reasoning; None where none of it can leave now."""
+        case, plan, policy = passage.case, passage.plan, passage.policy
+        asked = drops(plan.insertions) if plan else frozenset()
+        if not asked or case is None or case.view is None or case.state is None or policy is None:
+            return None
+        memory = replace(case.state.memory, refused=case.state.memory.refused | asked)
+        try:
+            bare = make_plan(case.view, case.branch, memory, policy, self._tools)
+        except InvalidRewrite as error:
+            self._journal.failed(passage.receipt, error)
+            return None
+        if not bare.fresh:
+            return None
+        passage.flagged("plan_refused", "the upstream drops no reasoning whose signature no longer matches")
+        return await self._kept(replace(passage, retried=True, suspects=asked), bare)
 
     async def _smaller(self, passage: Passage, found: Overflow) -> Passage | None:
         """Compacts to the target, or to half of what the refused body measured, whichever is less."""
@@ -313,7 +339,7 @@ class Pipeline:
 
     async def _sent(self, passage: Passage, sink: Sink) -> Reply:
         call, stream = passage.call, self._settings.stream
-        sending = self._upstream.send(call.method, call.path, call.headers, passage.body, identity=True)
+        sending = self._upstream.send(call.method, call.path, headers_of(passage), passage.body, identity=True)
         streaming = passage.case is not None and passage.case.transcript.stream
         if not (stream.early_open and streaming):
             return await sending
