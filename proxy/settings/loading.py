@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from proxy.errors import ConfigError
 from proxy.settings.model import Settings
-from proxy.settings.sources import Path_, Source, did_you_mean, dotted, merge, read_environment, read_file, read_flags
+from proxy.settings.sources import Layer, Path_, Source, did_you_mean, dotted, read_environment, read_file, read_flags
 
 
 def packaged_folder() -> Path:
@@ -34,12 +35,26 @@ def load_settings(
     packaged = packaged_folder() / "goalkeeper.yaml"
     sources = [read_file(file.expanduser()) for file in (packaged, *files)]
     folders = [source.folder.absolute() for source in reversed(sources) if source.folder]
-    values, places = merge([*sources, read_environment(environ), read_flags(flags or {})])
+    layers = [*sources, read_environment(environ), read_flags(flags or {})]
+    places = {path: place for layer in layers for path, place in layer.places.items()}
     try:
-        settings = Settings.model_validate(values)
+        settings = _layered(layers)
     except ValidationError as error:
         raise ConfigError("\n".join(_messages(error, places, sources))) from error
     return _with_absolute_paths(settings, folders)
+
+
+def _layered(layers: Sequence[Source]) -> Settings:
+    """Lets pydantic-settings lay the sources over each other, the last one on top."""
+
+    class Layered(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls, settings_cls: type[BaseSettings], **_: PydanticBaseSettingsSource
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return tuple(Layer(settings_cls, layer) for layer in reversed(layers))
+
+    return Layered()
 
 
 def _with_absolute_paths(settings: Settings, folders: Sequence[Path]) -> Settings:

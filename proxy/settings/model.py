@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 def is_loopback(host: str) -> bool:
@@ -150,8 +151,12 @@ class Retention(Group):
     archive_bytes: Positive = 2_000_000_000
 
 
-class Settings(Group):
+class Settings(BaseSettings):
     """All settings of one proxy."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, env_prefix="GOALKEEPER_", env_nested_delimiter="__"
+    )
 
     server: Server = Server()
     upstream: Upstream = Upstream()

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 
 from proxy.errors import ConfigError
 
@@ -129,20 +131,17 @@ def _put(values: dict[str, Any], path: tuple[str, ...], value: object) -> None:
     values[path[-1]] = value
 
 
-def merge(sources: list[Source]) -> tuple[dict[str, Any], dict[Path_, str]]:
-    """Lays later sources over earlier ones, mapping by mapping; lists and single values are replaced whole."""
-    values: dict[str, Any] = {}
-    places: dict[Path_, str] = {}
-    for source in sources:
-        values = _over(values, source.values)
-        places.update(source.places)
-    return values, places
+class Layer(PydanticBaseSettingsSource):
+    """One source as pydantic-settings takes it: a whole mapping, laid over the sources below it."""
 
+    def __init__(self, settings: type[BaseSettings], source: Source) -> None:
+        super().__init__(settings)
+        self._source = source
 
-def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(below)
-    for key, value in above.items():
-        old = merged.get(key)
-        both = isinstance(old, dict) and isinstance(value, dict)
-        merged[key] = _over(old, value) if both and isinstance(old, dict) else value
-    return merged
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """Gives one value, as the base class asks for; `__call__` gives them all."""
+        return self._source.values.get(field_name), field_name, self.field_is_complex(field)
+
+    def __call__(self) -> dict[str, Any]:
+        """Gives all values of the source."""
+        return dict(self._source.values)
