@@ -58,8 +58,11 @@ class Reply:
         """Whether the body is an event stream."""
         return self.header("content-type").lower().startswith("text/event-stream")
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    def chunks(self) -> AsyncIterator[bytes]:
         """Gives the body's bytes as they arrive, still compressed if they were. Raises UpstreamBroken."""
+        return self._from_the_start() if self._read else self._arriving()
+
+    async def _from_the_start(self) -> AsyncIterator[bytes]:
         for chunk in self._read:
             yield chunk
         async for chunk in self._arriving():
@@ -77,7 +80,8 @@ class Reply:
 
     async def _arriving(self) -> AsyncIterator[bytes]:
         try:
-            async for chunk in self._response.content.iter_any():
+            content = self._response.content
+            while chunk := await content.readany():
                 yield chunk
         except TimeoutError as error:
             raise UpstreamBroken("the upstream fell silent in the middle of its answer") from error
