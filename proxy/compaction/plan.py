@@ -99,7 +99,7 @@ def _finished(draft: Draft, untouched: int, *, stuck: bool) -> Plan:
     view, policy = draft.view, draft.policy
     pieces: tuple[Piece, ...] = ()
     if draft.insertions:
-        pieces = apply(draft.insertions, view, draft.tools.writer)
+        pieces = apply(draft.insertions, view, draft.tools.writer, alternate=policy.strict)
         ours = [piece.source if piece.source and piece.untouched else draft.tools.read(piece.raw) for piece in pieces]
         validate(policy.invariants, ours, view.messages)
     reasons = {one.reason for one in draft.fresh}

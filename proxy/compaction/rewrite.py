@@ -70,8 +70,13 @@ def removed(insertions: Sequence[Insertion], view: View) -> frozenset[int]:
     return frozenset(index for index in gone if view.messages[index].role not in SYSTEM_ROLES)
 
 
-def apply(insertions: Sequence[Insertion], view: View, writer: Writer) -> tuple[Piece, ...]:
-    """Gives the forwarded messages: the client's own bytes, and each insertion at its place."""
+def apply(
+    insertions: Sequence[Insertion], view: View, writer: Writer, *, alternate: bool = False
+) -> tuple[Piece, ...]:
+    """Gives the forwarded messages: the client's own bytes, and each insertion at its place.
+
+    With `alternate` no message of ours stands beside another user message: it becomes a part of that one.
+    """
     gone = removed(insertions, view)
     unbound = frozenset(seal for one in insertions for seal in one.stripped)
     waiting = sorted(insertions, key=lambda one: one.end)
@@ -80,7 +85,9 @@ def apply(insertions: Sequence[Insertion], view: View, writer: Writer) -> tuple[
     position = 0
     for index, message in enumerate((*view.messages, None)):
         while position < len(waiting) and view.place(waiting[position].end) <= index:
-            _place(waiting[position], pieces, into_next, writer, message)
+            one = waiting[position]
+            inside = one.placement == "into_previous" or (alternate and one.placement == "message")
+            _place(one, pieces, into_next, writer, message, inside=inside)
             position += 1
         if message is None or index in gone:
             continue
@@ -97,9 +104,14 @@ def apply(insertions: Sequence[Insertion], view: View, writer: Writer) -> tuple[
 
 
 def _place(
-    one: Insertion, pieces: list[Piece], into_next: list[Insertion], writer: Writer, following: Message | None
+    one: Insertion,
+    pieces: list[Piece],
+    into_next: list[Insertion],
+    writer: Writer,
+    following: Message | None,
+    *,
+    inside: bool,
 ) -> None:
-    inside = one.placement == "into_previous"
     if inside and pieces and pieces[-1].role == "user":
         pieces[-1] = _extend(pieces[-1], one, writer, before=False)
     elif one.placement == "into_next" or (inside and following is not None and following.role == "user"):

@@ -62,8 +62,13 @@ class Replay:
         missing = [digest for digest in digests if digest not in bodies]
         missing += [name for name in receipt.insertions if name not in stored]
         messages = tuple(dialect.message(bodies[digest]) for digest in digests if digest in bodies)
-        pieces = apply(insertions, self._view(receipt, messages), dialect)
-        forwarded = tuple(dialect.message(piece.raw) for piece in pieces)
+        view = self._view(receipt, messages)
+        forwarded: tuple[Message, ...] = ()
+        for alternate in (False, True):  # whether roles had to alternate isn't stored: the digest tells
+            pieces = apply(insertions, view, dialect, alternate=alternate)
+            forwarded = tuple(dialect.message(piece.raw) for piece in pieces)
+            if receipt.forwarded == body_digest(message.digest for message in forwarded):
+                break
         return Replayed(receipt, messages, forwarded, insertions, tuple(missing))
 
     def _view(self, receipt: Receipt, messages: tuple[Message, ...]) -> View:

@@ -164,12 +164,12 @@ class Agent:
         self.body.insert(1, {"role": "user", "content": text})
         self.said.insert(1, None)
 
-    def slide(self, keep: int) -> bool:
-        """Lets the oldest messages fall out of its window; False when there is nothing to spare."""
+    def slide(self, keep: int, first: int) -> bool:
+        """Lets messages from number `first` on fall out of its window; False when there is nothing to spare."""
         starts = [place for place, message in enumerate(self.body) if message["role"] == "assistant"]
-        if len(starts) <= keep:
+        if len(starts) <= keep or self.body[first - 1]["role"] == "assistant":
             return False
-        self._drop(1, starts[-keep])
+        self._drop(first, starts[-keep])
         return True
 
     def _drop(self, start: int, end: int) -> None:
