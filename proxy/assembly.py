@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 
 from proxy.clients import Profiles, load_profiles
+from proxy.dialects.base import Dialect
 from proxy.dialects.chat import Chat
+from proxy.dialects.messages import Messages
 from proxy.exchange import Exchange
 from proxy.pins.rules import RuleSet, load_rules
 from proxy.pipeline.calibration import Calibrations
@@ -27,6 +29,8 @@ from proxy.tokens import Counter
 from proxy.upstream import Upstream
 from proxy.web import admin
 from proxy.web.doors import Doors, Readiness
+
+DIALECTS: Mapping[str, Callable[[], Dialect]] = {"/v1/chat/completions": Chat, "/v1/messages": Messages}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +53,15 @@ class Parts:
 class Assembly:
     """What stands behind the gate; `purge` forgets what retention no longer allows to keep."""
 
-    models: Exchange
+    models: Mapping[str, Exchange]  # by path
     doors: Doors
     purge: Callable[[], Future[Purged]]
     close: Callable[[], None]
 
 
-def build_pipeline(parts: Parts) -> Exchange:
-    """Gives what answers model requests."""
-    settings, dialect = parts.settings, Chat()
+def build_pipeline(parts: Parts, make: Callable[[], Dialect] = Chat) -> Exchange:
+    """Gives what answers model requests of one dialect."""
+    settings, dialect = parts.settings, make()
     conversations = Conversations(
         store=parts.store,
         profiles=parts.profiles,
@@ -89,7 +93,8 @@ def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
     counter, counters = Counter(), Counters()
     readiness = Readiness({"rules": True, "profiles": True, "store": True}, {"vocabulary": lambda: counter.ready})
     reading = attach(settings.data)
-    models = build_pipeline(Parts(settings, upstream, store, seal, key, rules, profiles, counter, counters, log))
+    parts = Parts(settings, upstream, store, seal, key, rules, profiles, counter, counters, log)
+    models = {path: build_pipeline(parts, make) for path, make in DIALECTS.items()}
     doors = Doors(settings.server, readiness, counters, admin.lists(reading), admin.items(reading))
 
     kept = settings.retention

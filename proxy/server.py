@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from urllib.parse import unquote
 
 import msgspec
@@ -21,7 +21,6 @@ from proxy.telemetry import Log
 from proxy.upstream import Headers, Upstream
 from proxy.web.doors import Doors
 
-MODEL_PATHS = frozenset({"/v1/chat/completions"})
 API_ROOTS = ("/v1/", "/v1beta/")
 NAMES = {"s": "x-goalkeeper-session", "p": "x-goalkeeper-project"}  # /s/NAME/v1/… and /p/NAME/v1/…
 GRACE_SECONDS = 1.5  # aiohttp waits twice: for the end of an exchange, then for its cancelling
@@ -78,7 +77,9 @@ class ResponseSink:
 class Gate:
     """Takes every HTTP request and leads it to the pipeline, to the upstream, or to our own doors."""
 
-    def __init__(self, settings: Server, models: Exchange, passing: Exchange, doors: Doors, log: Log) -> None:
+    def __init__(
+        self, settings: Server, models: Mapping[str, Exchange], passing: Exchange, doors: Doors, log: Log
+    ) -> None:
         self._settings = settings
         self._models = models
         self._passing = passing
@@ -124,8 +125,8 @@ class Gate:
         body = await _body(request, self._settings.max_body_bytes)
         call = Call(request.method, path, (*names, *request.headers.items()), body)
         route = path.partition("?")[0]  # a query may hold a key: it is never logged
-        if request.method == "POST" and route in MODEL_PATHS:
-            await self._models.handle(call, sink)
+        if request.method == "POST" and route in self._models:
+            await self._models[route].handle(call, sink)
         else:
             self._counters.add("passed_total")
             await self._passing.handle(call, sink)
