@@ -32,6 +32,7 @@ class Messages:
     """Reads and writes Anthropic's Messages; equal bytes give the same message object."""
 
     name = "messages"
+    path = "/v1/messages"
 
     def __init__(self) -> None:
         self._memory = Memory()
@@ -57,6 +58,7 @@ class Messages:
             tail=body[end - 1 :],
             options={name: value for name, value in fields.items() if name not in ("messages", "tools")},
             system=text_of(msgspec.json.decode(fields.get("system") or b"null")),
+            compacts=fields.get("compaction", b"null") != b"null",
         )
 
     def message(self, raw: bytes) -> Message:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.cases.body import all_results, message_texts, text_of, user_texts
@@ -134,11 +134,19 @@ def transcript_block(evidence: Evidence, id: str, input: Any) -> None:  # noqa: 
     """The stored transcript holds this tool call with this input."""
     evidence.door("transcript")
     calls = [call for message in evidence.stored.transcript for call in message.get("calls") or ()]
-    inputs = [call.get("input") for call in calls if call.get("id") == id]
+    inputs = [_input(call) for call in calls if call.get("id") == id]
     if not inputs:
         raise Unmet(f"the stored transcript has no call {id}")
     if input not in inputs:
         raise Unmet(f"the call {id} is stored with {clip(str(inputs[0]))}")
+
+
+def _input(call: Mapping[str, Any]) -> Any:
+    """A call's input as a JSON value; arguments that aren't JSON stay a text."""
+    try:
+        return json.loads(call["arguments"])
+    except ValueError:
+        return call["arguments"]
 
 
 @operation
