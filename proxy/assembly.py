@@ -11,7 +11,7 @@ from functools import partial
 from proxy.clients import Profiles, load_profiles
 from proxy.dialects.base import Dialect
 from proxy.dialects.chat import Chat
-from proxy.dialects.messages import Messages
+from proxy.dialects.known import all_dialects
 from proxy.exchange import Exchange
 from proxy.pins.rules import RuleSet, load_rules
 from proxy.pipeline.calibration import Calibrations
@@ -30,7 +30,12 @@ from proxy.upstream import Upstream
 from proxy.web import admin
 from proxy.web.doors import Doors, Readiness
 
-DIALECTS: Mapping[str, Callable[[], Dialect]] = {"/v1/chat/completions": Chat, "/v1/messages": Messages}
+MODEL_PATHS = {
+    "/v1/chat/completions": "chat",
+    "/v1/messages": "messages",
+    "/v1/responses": "responses",
+    "/v1/responses/compact": "responses",  # passes untouched; its answer is what the client goes on with
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +64,18 @@ class Assembly:
     close: Callable[[], None]
 
 
-def build_pipeline(parts: Parts, make: Callable[[], Dialect] = Chat) -> Exchange:
-    """Gives what answers model requests of one dialect."""
-    settings, dialect = parts.settings, make()
+def build_models(parts: Parts) -> Mapping[str, Exchange]:
+    """Gives what answers model requests, by path."""
+    calibrations = Calibrations(parts.store, parts.settings.upstream.url)
+    pipelines = {name: build_pipeline(parts, dialect, calibrations) for name, dialect in all_dialects().items()}
+    return {path: pipelines[name] for path, name in MODEL_PATHS.items()}
+
+
+def build_pipeline(
+    parts: Parts, dialect: Dialect | None = None, calibrations: Calibrations | None = None
+) -> Exchange:
+    """Gives what answers model requests of one dialect, by default chat completions."""
+    settings, dialect = parts.settings, dialect or Chat()
     conversations = Conversations(
         store=parts.store,
         profiles=parts.profiles,
@@ -76,7 +90,7 @@ def build_pipeline(parts: Parts, make: Callable[[], Dialect] = Chat) -> Exchange
         dialect=dialect,
         conversations=conversations,
         upstream=parts.upstream,
-        calibrations=Calibrations(parts.store, settings.upstream.url),
+        calibrations=calibrations or Calibrations(parts.store, settings.upstream.url),
         counter=parts.counter,
         counters=parts.counters,
         journal=Journal(parts.store, parts.log, parts.counters, parts.seal),
@@ -94,7 +108,7 @@ def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
     readiness = Readiness({"rules": True, "profiles": True, "store": True}, {"vocabulary": lambda: counter.ready})
     reading = attach(settings.data)
     parts = Parts(settings, upstream, store, seal, key, rules, profiles, counter, counters, log)
-    models = {path: build_pipeline(parts, make) for path, make in DIALECTS.items()}
+    models = build_models(parts)
     doors = Doors(settings.server, readiness, counters, admin.lists(reading), admin.items(reading))
 
     kept = settings.retention

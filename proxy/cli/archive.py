@@ -10,7 +10,7 @@ import msgspec
 from proxy.cli.data import Data, open_data
 from proxy.cli.main import printable
 from proxy.cli.output import add_json_flag, print_json
-from proxy.dialects.chat import Chat
+from proxy.dialects.stored import read_stored
 from proxy.errors import NotFound
 from proxy.store import queries
 
@@ -68,7 +68,7 @@ def _covered(data: Data, prefix: str) -> list[str]:
 
 def _entry(data: Data, digest: str, role: str, tenant: str) -> queries.Row:
     raw = data.reads.load_messages(tenant, [digest])[digest]
-    parts = Chat().message(raw).parts
+    parts = read_stored(raw).parts
     calls = [f"{part.name} {part.text}" for part in parts if part.kind == "call"]
     texts = [part.text for part in parts if part.kind in ("text", "result")]
     return {"id": digest, "role": role, "text": "\n".join(texts + calls), "body": msgspec.json.decode(raw), "raw": raw}

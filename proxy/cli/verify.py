@@ -8,8 +8,7 @@ from proxy.cli.data import open_data
 from proxy.cli.main import printable
 from proxy.cli.output import add_json_flag, print_json
 from proxy.clients import load_profiles
-from proxy.dialects.chat import Chat
-from proxy.dialects.messages import Messages
+from proxy.dialects.known import all_dialects
 from proxy.store.replay import Replay, verify
 
 
@@ -27,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
         answer_tools=clients.answer_tools,
         denial_patterns=clients.denial_patterns,
     )
-    report = verify(data.db, data.reads, Replay(data.reads, profiles, {"chat": Chat(), "messages": Messages()}))
+    report = verify(data.db, data.reads, Replay(data.reads, profiles, all_dialects()))
     if args.json:
         problems = [{"receipt": one.receipt, "problem": one.text} for one in report.problems]
         print_json({"receipts": report.receipts, "rebuilt": report.rebuilt, "problems": problems})

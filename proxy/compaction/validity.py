@@ -7,6 +7,8 @@ from proxy.compaction.item_invariants import RESPONSES, STRICT_RESPONSES
 
 ALTERNATING = frozenset({"messages"})  # dialects in which user and assistant must take turns
 
+ITEMISED = frozenset({"responses"})  # dialects in which an answer is several items, paired by id alone
+
 _INVARIANTS = {
     "chat": (CHAT, STRICT_CHAT),
     "messages": (MESSAGES, MESSAGES),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from proxy.compaction.receipt import Receipt
-from proxy.dialects.chat import Chat
+from proxy.dialects.stored import read_stored
 from proxy.errors import BadRequest, NotFound
 from proxy.redaction import Sealer
 from proxy.store.reads import Reads
@@ -213,7 +213,7 @@ def transcript(db: sqlite3.Connection, reads: Reads, session: str) -> list[Row]:
 
 
 def _said(body: str) -> Row:
-    message = Chat().message(body.encode())
+    message = read_stored(body.encode())
     calls = [part for part in message.parts if part.kind == "call"]
     told = [{"id": call.call_id, "name": call.name, "arguments": call.text} for call in calls]
     return {"role": message.role, "text": message.text, "calls": told}
