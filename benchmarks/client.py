@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer: seconds from the first byte sent to the last one received, headers in lower case, body or raw stream."""
+    """One answer; its seconds run from the first byte sent to the last one received, header names are in lower case."""
 
     seconds: float
     status: int

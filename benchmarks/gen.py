@@ -1,6 +1,6 @@
 """Chats of a coding agent with tool calls, made from a seed: the same bytes on every machine.
 
-A "token" here is 4 bytes, as in most load tools; o200k counts about a third more in such text, since it is full of numbers.
+A "token" here is 4 bytes, as in most load tools; o200k counts a third more in such text, which is full of numbers.
 
 Run: python -m benchmarks.gen   prints what the usual sizes come to
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 TURN_BYTES = 3_600  # one call and its result
-GOAL = "Goal: teach the importer to read semicolon files; keep the public functions as they are, and stay on branch `imp/semi-41c`."
+GOAL = "Goal: teach the importer to read semicolon files; keep the public functions, and stay on branch `imp/semi-41c`."
 CORRECTION = "No, that's wrong: don't guess the delimiter. Read it from `import.delimiter` in the settings, always."
 TOOLS = [
     {
@@ -25,11 +25,12 @@ TOOLS = [
         },
     }
 ]
-_NOUNS = (
+_THINGS = (
     "row column header field quote delimiter encoding record batch reader writer buffer offset cursor schema table "
     "index cache import export report invoice ledger account currency date total rounding checksum retry timeout"
-).split()
-_VERBS = "reads writes checks skips joins splits parses keeps drops counts sorts merges rounds trims maps".split()
+)
+_DEEDS = "reads writes checks skips joins splits parses keeps drops counts sorts merges rounds trims maps"
+_NOUNS, _VERBS = _THINGS.split(), _DEEDS.split()
 
 
 def words(rng: random.Random, size: int) -> str:
@@ -53,7 +54,7 @@ def output(rng: random.Random, size: int) -> str:
                 (
                     f"{len(lines) + 1:>5}  def {noun}_{other}(self, {other}: str, limit: int = {number}) -> None:",
                     f"        if {noun}.{other} is None or len({noun}) > {number}:",
-                    f"08:{number % 60:02}:{number % 59:02} INFO importer.{noun}: {number} {other}s in {number / 7:.1f} ms",
+                    f"08:{number % 60:02}:{number % 59:02} INFO {noun}: {number} {other}s in {number / 7:.1f} ms",
                     f'{{"id": {number}, "{noun}": "{other}", "total": {number / 100:.2f}}}',
                 )
             )
@@ -103,7 +104,7 @@ class Chat:
         if self.turns % 12 == 0:
             self.say(f"No, leave the {self._rng.choice(_NOUNS)} of step {self.turns} alone; " + words(self._rng, 80))
 
-    def body(self, **options: Any) -> bytes:
+    def body(self, **options: object) -> bytes:
         """Gives the request."""
         request = {"model": self.model, **options, "messages": self.messages, "tools": TOOLS}
         return json.dumps(request, ensure_ascii=False, separators=(",", ":")).encode()

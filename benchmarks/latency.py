@@ -1,9 +1,14 @@
 """What Goalkeeper adds to a request, beside a plain aiohttp proxy, on the same machine in the same minute.
 
-Rounds are interleaved (direct, plain, ours, direct, …), so that noise falls on all alike. For each size: `same` (the same
-request again and again on one connection), `grow` (a session that appends one turn a request), `cut` (the same with
-compaction active; the others get the session as it is), and `stream` (2000 events). Figures are medians in ms; `added` is
-the median less that of direct, `ratio` is added(ours) / added(plain), for streams total(ours) / total(plain).
+Rounds are interleaved (direct, plain, ours, direct, …), so that noise falls on all alike. For each size:
+
+same    the same request again and again on one connection
+grow    a session that appends one turn a request
+cut     the same with a budget of three quarters of its first size, so that compaction is active
+stream  the same request, answered by 2000 events
+
+Figures are medians in ms. `added` is the median less that of direct; `ratio` is added(ours) / added(plain), for streams
+total(ours) / total(plain).
 
 Run: python -m benchmarks.latency [--sizes 1,20,200] [--rounds 5] [--requests 40]
 """
@@ -14,11 +19,13 @@ import argparse
 import json
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import product
 from statistics import median
 from typing import Any
 
 from benchmarks.client import Connection
 from benchmarks.gen import Chat, chat
+from benchmarks.memory import warm
 from benchmarks.processes import goalkeeper, model, passthrough
 
 STREAMED = (1, 20)  # thousand tokens of the requests whose answer is streamed
@@ -52,20 +59,19 @@ def grow(port: int, talk: Chat, requests: int, headers: str = "") -> list[float]
     return times
 
 
-def _rounds(targets: dict[str, int], sizes: list[int], rounds: int, requests: int) -> Iterator[tuple[str, str, list[float]]]:
-    """Gives measurement, target and times, target after target."""
-    for number in range(rounds):
-        for size in sizes:
-            tokens = size * 1000
-            budget = f"x-goalkeeper-budget: {tokens * 3 // 4}\r\n"
-            for name, port in targets.items():
-                yield f"same {size}k", name, same(port, tokens, requests)
-            for name, port in targets.items():
-                yield f"grow {size}k", name, grow(port, chat(tokens, 1_000 + number), requests)
-            for name, port in targets.items() if size > 1 else ():
-                yield f"cut {size}k", name, grow(port, chat(tokens, 2_000 + number), requests, budget)
-            for name, port in targets.items() if size in STREAMED else ():
-                yield f"stream {size}k", name, same(port, tokens, 3, stream=True)
+def _measured(ports: dict[str, int], sizes: list[int], rounds: int, requests: int) -> Iterator[tuple[str, str, float]]:
+    """Gives measurement, target and the median of its times, target after target, round after round."""
+    for number, size in product(range(rounds), sizes):
+        tokens = size * 1000
+        budget = f"x-goalkeeper-budget: {tokens * 3 // 4}\r\n"
+        for name, port in ports.items():
+            yield f"same {size}k", name, median(same(port, tokens, requests))
+        for name, port in ports.items():
+            yield f"grow {size}k", name, median(grow(port, chat(tokens, 1_000 + number), requests))
+        for name, port in ports.items() if size > 1 else ():
+            yield f"cut {size}k", name, median(grow(port, chat(tokens, 2_000 + number), requests, budget))
+        for name, port in ports.items() if size in STREAMED else ():
+            yield f"stream {size}k", name, median(same(port, tokens, 5, stream=True))
 
 
 def summary(times: Times, *, streamed: bool) -> dict[str, Any]:
@@ -86,9 +92,11 @@ def main() -> dict[str, Any]:
     sizes = [int(size) for size in given.sizes.split(",")]
     found: dict[str, Times] = defaultdict(lambda: defaultdict(list))
     with model() as direct, passthrough(direct.url) as plain, goalkeeper(direct.url) as ours:
-        targets = {"direct": direct.port, "plain": plain.port, "ours": ours.port}
-        for what, name, times in _rounds(targets, sizes, given.rounds, given.requests):
-            found[what][name].append(median(times))
+        same(ours.port, 1_000, 1)
+        warm(ours)
+        ports = {"direct": direct.port, "plain": plain.port, "ours": ours.port}
+        for what, name, middle in _measured(ports, sizes, given.rounds, given.requests):
+            found[what][name].append(middle)
     figures = {what: summary(times, streamed=what.startswith("stream")) for what, times in found.items()}
     print(json.dumps(figures, indent=1))
     return figures

@@ -110,8 +110,8 @@ def run(port: int, turns: int, budget: int) -> list[Turn]:
         done.append(turn)
         share = f"{turn.cached / turn.before:6.1%}" if turn.before else "     -"
         print(
-            f"{turn.number:4} {turn.seconds:7.1f} {turn.status:6} {turn.sent:8} {turn.prompt:7} {turn.cached:7}   {share}"
-            f"  {turn.pins:4}  {turn.compaction}  {'; '.join(turn.faults)}",
+            f"{turn.number:4} {turn.seconds:7.1f} {turn.status:6} {turn.sent:8} {turn.prompt:7} {turn.cached:7}",
+            f"  {share}  {turn.pins:4}  {turn.compaction}  {'; '.join(turn.faults)}",
             flush=True,
         )
         if answer.status != 200:

@@ -1,6 +1,6 @@
 """A model stand-in for load: one answer for every request, or a stream of 2000 events; costs next to nothing.
 
-Run: python -m benchmarks.upstream [--port N] [--usage]   (--usage: the answer tells a prompt size of a quarter of the body)
+Run: python -m benchmarks.upstream [--port N] [--usage]
 """
 
 from __future__ import annotations
