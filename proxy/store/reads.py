@@ -11,7 +11,7 @@ import msgspec
 from proxy.compaction.insertion import Insertion
 from proxy.lineage.records import BranchRecord, BranchState, EmissionRecord, Mark, StoredBranch
 from proxy.redaction import Sealer
-from proxy.store.rows import Learnt, Loaded, PinEdit
+from proxy.store.rows import Kept, Learnt, Loaded, PinEdit
 from proxy.store.writes import scope_of
 
 T = TypeVar("T")
@@ -55,6 +55,19 @@ class Reads:
             (branch, length, until),
         )
         return tuple(digest for _, _, digest in rows)
+
+    def reply(self, tenant: str, namespace: str, name: str) -> Kept | None:
+        """Gives what an upstream keeps under an id, None when it isn't known here."""
+        row = self._db.execute(
+            "SELECT branch, receipt, length, insertions FROM replies WHERE tenant = ? AND namespace = ? AND id = ?",
+            (tenant, self._seal.mask(namespace), name),
+        ).fetchone()
+        if row is None:
+            return None
+        branch, receipt, length, insertions = row
+        items = self._db.execute("SELECT digest FROM reply_items WHERE receipt = ? ORDER BY pos", (receipt,))
+        path = (*self.path(branch, length, receipt), *(digest for (digest,) in items))
+        return Kept(branch, path, tuple(msgspec.json.decode(insertions, type=list[str])))
 
     def insertions(self, branch: str) -> tuple[Insertion, ...]:
         """Gives the insertions of a branch, the oldest first."""

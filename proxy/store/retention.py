@@ -7,7 +7,7 @@ import sqlite3
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-_OF_BRANCH = ("paths", "marks", "hints", "emission_branches", "insertions", "quarantine", "answers")
+_OF_BRANCH = ("paths", "marks", "hints", "emission_branches", "insertions", "quarantine", "answers", "replies", "reply_items")
 _OF_SESSION = ("receipts", "tool_calls", "pin_edits", "branches")
 _TOKEN = re.compile(r"\[secret:[a-z_]{1,24}:([0-9a-f]{16})\]")
 _TEXTS = (
@@ -72,7 +72,8 @@ def _forget(db: sqlite3.Connection, session: str) -> int:
         db.execute("DELETE FROM emissions WHERE id NOT IN (SELECT emission FROM emission_branches)")
         gone = db.execute(
             "DELETE FROM messages WHERE (tenant, digest) NOT IN"
-            " (SELECT tenant, digest FROM paths JOIN branches ON id = branch)"
+            " (SELECT tenant, digest FROM paths JOIN branches ON id = branch"
+            " UNION ALL SELECT tenant, digest FROM reply_items)"
         ).rowcount
         db.execute("COMMIT")
     except sqlite3.Error:

@@ -52,6 +52,25 @@ class PinEdit:
 
 
 @dataclass(frozen=True, slots=True)
+class Reply:
+    """What an upstream keeps under an id: the first `length` messages of the request's path, then these items."""
+
+    id: str
+    length: int
+    items: tuple[str, ...]  # digests of the answer's items
+    insertions: tuple[str, ...] = ()  # ids of the insertions that stood in what the upstream got
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A stored reply: the digests of the whole path, its answer included, and the insertions in it."""
+
+    branch: str
+    path: tuple[str, ...]
+    insertions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """Rows that are committed together; every field may be left out."""
 
@@ -68,6 +87,7 @@ class Batch:
     insertions: tuple[Insertion, ...] = ()
     receipt: Receipt | None = None
     answer: Answer | None = None  # what the model replied to `request`
+    reply: Reply | None = None  # under what id the upstream keeps it
     facts: tuple[FactChange, ...] = ()
     learnt: Learnt | None = None
     quarantine: tuple[tuple[str, str], ...] = ()  # (branch, plan)

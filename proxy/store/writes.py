@@ -13,7 +13,7 @@ from proxy.facts import Fact, FactChange
 from proxy.lineage.records import BranchRecord, BranchState, Changes
 from proxy.redaction import Sealed, Sealer
 from proxy.store.ids import new_ulid
-from proxy.store.rows import Batch, Learnt, SessionRow, now
+from proxy.store.rows import Batch, Learnt, Reply, SessionRow, now
 from proxy.transcript import Message
 
 _NAMES = 1000  # kept in memory
@@ -60,6 +60,8 @@ class Writer:
             record = self._sealed(batch.tenant, _encode(batch.answer).decode())
             row = (batch.request, batch.branch, batch.tenant, record)
             self._db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
+        if batch.reply:
+            self._reply(batch, batch.reply)
         if batch.learnt:
             self._learnt(batch.learnt)
         for branch, plan in batch.quarantine:
@@ -206,6 +208,17 @@ class Writer:
                     for outcome in (self.plain(tenant, call.outcome),)
                 ],
             )
+
+    def _reply(self, batch: Batch, reply: Reply) -> None:
+        names = (batch.tenant, self._name(batch.tenant, batch.namespace), reply.id, batch.branch, batch.request)
+        self._db.execute(
+            "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*names, reply.length, _encode(reply.insertions).decode()),
+        )
+        self._db.executemany(
+            "INSERT OR REPLACE INTO reply_items VALUES (?, ?, ?, ?, ?)",
+            [(batch.tenant, batch.branch, batch.request, pos, digest) for pos, digest in enumerate(reply.items)],
+        )
 
     def _learnt(self, learnt: Learnt) -> None:
         self._db.execute(
