@@ -17,7 +17,7 @@ from proxy.pins.rules import RuleSet, load_rules
 from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.journal import Journal
-from proxy.pipeline.pipeline import Pipeline
+from proxy.pipeline.pipeline import Equipment, Pipeline
 from proxy.redaction import Sealer
 from proxy.settings import Settings, packaged_folder
 from proxy.store.keys import key_path, load_key
@@ -86,14 +86,16 @@ def build_pipeline(
         key=parts.key,
     )
     return Pipeline(
-        settings=settings,
-        dialect=dialect,
-        conversations=conversations,
-        upstream=parts.upstream,
-        calibrations=calibrations or Calibrations(parts.store, settings.upstream.url),
-        counter=parts.counter,
-        counters=parts.counters,
-        journal=Journal(parts.store, parts.log, parts.counters, parts.seal),
+        Equipment(
+            settings=settings,
+            dialect=dialect,
+            conversations=conversations,
+            upstream=parts.upstream,
+            calibrations=calibrations or Calibrations(parts.store, settings.upstream.url),
+            counter=parts.counter,
+            counters=parts.counters,
+            journal=Journal(parts.store, parts.log, parts.counters, parts.seal),
+        )
     )
 
 

@@ -29,36 +29,39 @@ class Span:
     stripped: tuple[str, ...] = ()
 
 
-def write_block(
-    draft: Draft,
-    span: Span,
-    reason: Reason,
-    placement: Placement,
-    *,
-    pins: Sequence[Pin] = (),
-    entries: Sequence[Entry] = (),
-    past: Sequence[Pin] = (),
-    withdrawn: Sequence[Pin] = (),
-    lines: Sequence[LogLine] = (),
-    summary: str = "",
-    log_room: int = 0,
-    replaces: Sequence[str] = (),
-) -> tuple[Insertion, tuple[str, ...]]:
-    """Gives the insertion and the flags of what had to give way.
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a block is about: `pins` go to part one, all else to the work log."""
 
-    `pins` go to part one; `entries` (history) and `past` (pins that hold no longer) to the work log, with `lines` and a
-    model-written `summary`. `log_room` bounds the lines in tokens of our estimate.
-    """
+    pins: Sequence[Pin] = ()
+    entries: Sequence[Entry] = ()  # history
+    past: Sequence[Pin] = ()  # pins that hold no longer
+    withdrawn: Sequence[Pin] = ()  # pins that a person ended by hand
+    lines: Sequence[LogLine] = ()
+    summary: str = ""  # written by a model
+    log_room: int = 0  # tokens of our estimate that the lines may take
+
+    @property
+    def humans(self) -> tuple[str, ...]:
+        """Keys (hex) of the human turns that it stands for."""
+        said: list[Pin | Entry] = [*self.pins, *self.entries, *self.past]
+        return tuple(dict.fromkeys(item.key.hex() for item in said))
+
+
+def write_block(
+    draft: Draft, span: Span, reason: Reason, placement: Placement, content: Content, replaces: Sequence[str] = ()
+) -> tuple[Insertion, tuple[str, ...]]:
+    """Gives the insertion and the flags of what had to give way."""
     count = draft.tools.count
     form = "|".join(filter(None, (reason, placement, span.reasoning)))
-    identity = _identity(draft, span, form, pins, entries, withdrawn)
-    kept = _kept(draft, pins, entries, replaces)
-    gone = withdrawn if reason == "pins" else _newly_ended(draft, replaces)
+    identity = _identity(draft, span, form, content)
+    kept = _kept(draft, content, replaces)
+    gone = content.withdrawn if reason == "pins" else _newly_ended(draft, replaces)
     words = blocks.user_words(kept.pins, gone, span.first, span.last)
-    steps = fit(lines, log_room, count, identity) if lines else ()
-    if summary:
-        steps = ((span.first, f"summary by a model: {blocks.escape(summary)}"), *steps)
-    log = blocks.work_log(_log(draft, kept, past, steps, lines, identity), span.first, span.last)
+    steps = fit(content.lines, content.log_room, count, identity) if content.lines else ()
+    if content.summary:
+        steps = ((span.first, f"summary by a model: {blocks.escape(content.summary)}"), *steps)
+    log = blocks.work_log(_log(kept, content, steps, identity), span.first, span.last)
     text = "\n\n".join(part for part in (words, log) if part)
     log_tokens = sum(count(line) + 1 for _, line in steps)
     tokens = count(text) + MESSAGE_TOKENS
@@ -78,7 +81,7 @@ def write_block(
         tokens=tokens,
         pin_tokens=tokens - log_tokens,
         log_tokens=log_tokens,
-        humans=tuple(dict.fromkeys(item.key.hex() for item in [*pins, *entries, *past])),
+        humans=content.humans,
         withdrawn=tuple(filter(None, map(blocks.ended_mark, [*gone, *(item.pin for item in kept.pins)]))),
         covers=_covers(draft, span),
         replaces=tuple(replaces),
@@ -96,11 +99,10 @@ def _covers(draft: Draft, span: Span) -> tuple[str, ...]:
     return tuple(view.messages[index].digest for index in sorted(removed((probe,), view)))
 
 
-def _identity(
-    draft: Draft, span: Span, form: str, pins: Sequence[Pin], entries: Sequence[Entry], withdrawn: Sequence[Pin]
-) -> str:
+def _identity(draft: Draft, span: Span, form: str, content: Content) -> str:
     """An id by place and content, not by chance: the same request planned again gets the same text."""
-    told = "|".join((*(pin.id for pin in (*pins, *withdrawn)), *(entry.key.hex() for entry in entries)))
+    pins = (pin.id for pin in (*content.pins, *content.withdrawn))
+    told = "|".join((*pins, *(entry.key.hex() for entry in content.entries)))
     seed = f"{form}|{span.start}|{span.end}|{draft.view.anchor(span.end)}|{span.first}|{span.last}|{told}"
     return blake2b(seed.encode(), digest_size=6).hexdigest()
 
@@ -119,16 +121,16 @@ def _newly_ended(draft: Draft, replaces: Sequence[str]) -> list[Pin]:
     return [pin for pin in before if (mark := blocks.ended_mark(pin)) and mark not in told]
 
 
-def _kept(draft: Draft, pins: Sequence[Pin], entries: Sequence[Entry], replaces: Sequence[str]) -> Kept:
+def _kept(draft: Draft, content: Content, replaces: Sequence[str]) -> Kept:
     """Lets pins and history give way within what other insertions leave of the pin budget."""
     policy = draft.policy
     ratio = max(policy.ratio, 0.01)
     used = sum(one.pin_tokens for one in draft.insertions if one.id not in replaces)
     room = max(int(policy.pin_tokens / ratio) - used - MESSAGE_TOKENS, 0)
     frame = 60 if policy.pins_hard else 0  # tokens of our own headings count against a limit that a person set
-    chosen = () if policy.history == "off" else tuple(entries)
+    chosen = () if policy.history == "off" else tuple(content.entries)
     return give_way(
-        pins,
+        content.pins,
         chosen,
         max(room - frame, 0),
         draft.tools.count,
@@ -138,22 +140,17 @@ def _kept(draft: Draft, pins: Sequence[Pin], entries: Sequence[Entry], replaces:
     )
 
 
-def _log(
-    draft: Draft,
-    kept: Kept,
-    past: Sequence[Pin],
-    steps: Sequence[tuple[int, str]],
-    lines: Sequence[LogLine],
-    identity: str,
-) -> list[str]:
+def _log(kept: Kept, content: Content, steps: Sequence[tuple[int, str]], identity: str) -> list[str]:
     """Puts steps, history and ended pins in the order of their turns."""
-    answered = sorted(line.turn for line in lines if line.kind == "answer")
+    answered = sorted(line.turn for line in content.lines if line.kind == "answer")
     told: list[tuple[int, str]] = list(steps)
     if kept.folded:
-        told.append((kept.folded[0].turn, blocks.one_line(f"user said in {kept.folded_line} (block {identity})", 4_000)))
+        told.append(
+            (kept.folded[0].turn, blocks.one_line(f"user said in {kept.folded_line} (block {identity})", 4_000))
+        )
     for line in kept.history:
         done = next((turn for turn in answered if turn > line.entry.turn), 0)
         told.append((line.entry.turn, blocks.history_line(line.entry, line.text, done=done)))
-    told.extend((pin.turn, blocks.ended_goal_line(pin, pin.text)) for pin in past)
+    told.extend((pin.turn, blocks.ended_goal_line(pin, pin.text)) for pin in content.past)
     told.sort(key=lambda item: item[0])
     return [text for _, text in told]

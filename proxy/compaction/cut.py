@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from proxy.compaction.block import Span, write_block
+from proxy.compaction.block import Content, Span, write_block
 from proxy.compaction.blocks import ended_mark
 from proxy.compaction.digest import LogLine, digest
 from proxy.compaction.draft import Draft
-from proxy.compaction.insertion import Insertion
 from proxy.compaction.invariants import SYSTEM_ROLES, forbidden
 from proxy.compaction.thinking import treatment
 from proxy.compaction.view import View
@@ -49,9 +48,7 @@ def _places(draft: Draft) -> list[int]:
     """The keys before which a cut may lie, in order."""
     view = draft.view
     banned = forbidden(draft.policy.invariants, view.messages)
-    return [
-        key for key in range(1, len(view.keys)) if view.opens_message(key) and view.place(key) not in banned
-    ]
+    return [key for key in range(1, len(view.keys)) if view.opens_message(key) and view.place(key) not in banned]
 
 
 def _tail(view: View) -> list[int]:
@@ -146,22 +143,22 @@ def _with_block(draft: Draft, start: int, end: int, *, merge: bool) -> Draft:
         Span(start, end, first, last, *treatment(view, end, draft.memory.insertions, draft.memory.refused)),
         "compaction",
         "into_previous" if draft.policy.strict and start else "message",
-        pins=pins,
-        entries=entries,
-        past=past,
-        lines=_lines(view, start, end),
-        summary=fitting.text if fitting else "",
-        log_room=room,
-        replaces=replaces,
+        Content(
+            pins=pins,
+            entries=entries,
+            past=past,
+            lines=_lines(view, start, end),
+            summary=fitting.text if fitting else "",
+            log_room=room,
+        ),
+        replaces,
     )
     base = replace(draft, fresh=tuple(item for item in draft.fresh if item.id not in replaces))
     return base.with_insertion(one, flags=flags)
 
 
-def _left(
-    draft: Draft, start: int, end: int, numbers: set[int], retold: set[str]
-) -> Callable[[Pin | Entry], bool]:
-    """Gives a test: do these words leave the body with this cut, or stood in what is told anew?"""
+def _left(draft: Draft, start: int, end: int, numbers: set[int], retold: set[str]) -> Callable[[Pin | Entry], bool]:
+    """Gives a test whether words leave the body with this cut, or stood in what is told anew."""
     leaving = {key.hash for key in draft.view.keys[start:end] if key.human}
 
     def test(item: Pin | Entry) -> bool:

@@ -16,12 +16,28 @@ import msgspec
 from proxy.compaction.blocks import escape, one_line
 from proxy.transcript import Message, Part
 
-_ARGUMENTS = ("file_path", "path", "filename", "file", "cmd", "command", "commands", "script", "query", "pattern", "url")
-_EXIT = re.compile(r"\b(?:exit(?:ed)?(?:[ _]with)?(?:[ _](?:code|status))?|returncode)\b\W{0,3}(\d{1,3})\b", re.IGNORECASE)
+_ARGUMENTS = (
+    "file_path",
+    "path",
+    "filename",
+    "file",
+    "cmd",
+    "command",
+    "commands",
+    "script",
+    "query",
+    "pattern",
+    "url",
+)
+_EXIT = re.compile(
+    r"\b(?:exit(?:ed)?(?:[ _]with)?(?:[ _](?:code|status))?|returncode)\b\W{0,3}(\d{1,3})\b", re.IGNORECASE
+)
 _ERROR = re.compile(
     r"(?:error|exception|fail(?:ed|ure)|fatal|panic(?:ked)?|denied|not found|cannot|no such file)\b", re.IGNORECASE
 )
-_TALLY = re.compile(r"\b\d+ (?:passed|failed|errors?|skipped|warnings?)\b(?:[^\n]{0,60}\b\d+ (?:passed|failed|errors?))*")
+_TALLY = re.compile(
+    r"\b\d+ (?:passed|failed|errors?|skipped|warnings?)\b(?:[^\n]{0,60}\b\d+ (?:passed|failed|errors?))*"
+)
 _PLAN_TOOL = re.compile(r"todo|plan|task_?list", re.IGNORECASE)
 _WRITE_TOOL = re.compile(r"write|edit|patch|create|replace|insert|delete|remove|rename|move", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+")
@@ -30,7 +46,9 @@ _INTENT = re.compile(
     r"opening|trying|going)\b",
     re.IGNORECASE,
 )
-_EVIDENCE = re.compile(r"[\d`/_]|\b(?:because|cause|bug|missing|wrong|fails?|needs?|must|found|depends)\b", re.IGNORECASE)
+_EVIDENCE = re.compile(
+    r"[\d`/_]|\b(?:because|cause|bug|missing|wrong|fails?|needs?|must|found|depends)\b", re.IGNORECASE
+)
 _SEARCHED = 20_000  # characters of a result that are searched from each end
 _SHORT_RESULT = 100  # characters of a result that is kept whole
 
@@ -72,9 +90,7 @@ def digest(messages: Sequence[Message], numbers: Mapping[int, int], *, findings:
     return tuple(lines)
 
 
-def _joined(
-    messages: Sequence[Message], numbers: Mapping[int, int]
-) -> tuple[Sequence[Message], Mapping[int, int]]:
+def _joined(messages: Sequence[Message], numbers: Mapping[int, int]) -> tuple[Sequence[Message], Mapping[int, int]]:
     """Puts an answer that came as several items together, as it is one message in other dialects."""
     joined: list[Message] = []
     turns: dict[int, int] = {}

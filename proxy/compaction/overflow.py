@@ -21,7 +21,8 @@ _WORDS = re.compile(
 )
 _OUTPUT_ONLY = re.compile(r"^\W*max_(?:completion_|output_|new_)?tokens\b", re.IGNORECASE)
 _LIMIT = re.compile(
-    r"(?:maximum context length is|> |tokens allowed \(|context (?:window|size|length)(?: of)? \(?)\s*(\d[\d,]{2,})", re.IGNORECASE
+    r"(?:maximum context length is|> |tokens allowed \(|context (?:window|size|length)(?: of)? \(?)\s*(\d[\d,]{2,})",
+    re.IGNORECASE,
 )
 _LONGEST = 8_000  # bytes of an error body that are read
 

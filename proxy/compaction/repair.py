@@ -25,7 +25,9 @@ def repaired(messages: Sequence[Message], writer: Writer, *, near: bool = True) 
         if any(part.call_id not in open_calls for part in results):
             found = True
             text = "\n".join(part.text for part in results)
-            out.append(writer.user_message(f"[goalkeeper: a tool result whose call is gone, kept as data]\n{fenced(text)}"))
+            out.append(
+                writer.user_message(f"[goalkeeper: a tool result whose call is gone, kept as data]\n{fenced(text)}")
+            )
             continue
         open_calls -= {part.call_id for part in results}
         out.append(message.raw)

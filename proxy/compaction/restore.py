@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from proxy.compaction.block import Span, write_block
+from proxy.compaction.block import Content, Span, write_block
 from proxy.compaction.draft import Draft
 from proxy.compaction.insertion import Placement
 from proxy.compaction.presence import standing
@@ -33,9 +33,8 @@ def restored(draft: Draft) -> Draft:
         return replace(draft, flags=(*draft.flags, "restore_waits"))
     end, placement = place
     turns = _turns(pins, entries, ended)
-    one, flags = write_block(
-        draft, Span(end, end, turns[0], turns[-1]), "restore", placement, pins=pins, entries=entries, past=ended
-    )
+    content = Content(pins=pins, entries=entries, past=ended)
+    one, flags = write_block(draft, Span(end, end, turns[0], turns[-1]), "restore", placement, content)
     return draft.with_insertion(one, flags=flags)
 
 
@@ -52,9 +51,8 @@ def added(draft: Draft) -> Draft:
         return replace(draft, flags=(*draft.flags, "restore_waits"))
     end, placement = place
     number = view.numbers[-1] if view.numbers else 0
-    one, flags = write_block(
-        draft, Span(end, end, number, number), "pins", placement, pins=pins, withdrawn=withdrawn
-    )
+    content = Content(pins=pins, withdrawn=withdrawn)
+    one, flags = write_block(draft, Span(end, end, number, number), "pins", placement, content)
     return draft.with_insertion(one, flags=flags)
 
 
@@ -68,7 +66,9 @@ def _newest(draft: Draft) -> tuple[int, Placement]:
         return len(view.keys), "into_previous"
     if draft.policy.strict:
         gone = removed(draft.insertions, view)
-        users = [key.message for key in view.keys if view.messages[key.message].role == "user" and key.message not in gone]
+        users = [
+            key.message for key in view.keys if view.messages[key.message].role == "user" and key.message not in gone
+        ]
         if users:
             return next(place for place, key in enumerate(view.keys) if key.message > users[-1]), "into_previous"
     return len(view.keys), "message"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
@@ -15,16 +15,16 @@ from proxy.clients import Profile, Profiles
 from proxy.compaction.draft import Memory
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.quotes import unverified
+from proxy.compaction.receipt import Receipt
 from proxy.compaction.view import View
 from proxy.dialects.base import Dialect
 from proxy.exchange import Call
-from proxy.compaction.receipt import Receipt
 from proxy.facts import FactChange, Source, changes, project_of
-from proxy.lineage.engine import Engine, Link
+from proxy.lineage import Engine, Link
 from proxy.lineage.keys import KeyReader, Request, text_of
 from proxy.pins.lifecycle import Edit, add, amend, fold
-from proxy.pins.model import Ledger
 from proxy.pins.rules import RuleSet
+from proxy.pipeline.case import BranchState, Case, Scope, Track
 from proxy.store.ids import new_ulid
 from proxy.store.rows import Batch, Loaded, SessionRow, now
 from proxy.store.sqlite import Store
@@ -36,60 +36,19 @@ _HEAVY_BYTES = 64 << 10  # from so much new text on, counting happens in a threa
 UNTRACKED = ("side", "summary")
 
 
-@dataclass(slots=True)
-class BranchState:
-    """What one branch carries from request to request."""
-
-    memory: Memory = Memory()
-    turns: tuple[HumanTurn, ...] = ()
-    ledger: Ledger = Ledger()  # of `turns`, before what people changed by hand
-    edits: tuple[Edit, ...] = ()
-    edit_seq: int = 0
-    edit_mark: bytes = b""  # the store's mark when the edits were read
-    tokens: tuple[int, ...] = ()  # of each message of the newest request
-    exact: bool = False  # whether they were counted with the vocabulary
-    stored: tuple[Message, ...] = ()  # the path as the store has it
-    good: tuple[str, ...] = ()  # ids of the insertions in the newest body that the upstream took
-    facts: Ledger = Ledger()  # the ledger as the store has it
-    summarizing: bool = False  # a summary for the next cut is being written
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Who is asking, and under which name: nothing crosses from one scope to another."""
-
-    tenant: str
-    namespace: str
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One request with all that is known about it."""
-
-    call: Call
-    transcript: Transcript
-    profile: Profile
-    scope: Scope
-    link: Link
-    receipt: str
-    project: str
-    state: BranchState | None = None
-    view: View | None = None
-    unverified: tuple[str, ...] = ()  # quotes in the client's summary that no human turn holds
-    new_from: int = 0  # index of the first message that the branch's stored path doesn't have
-    stored: asyncio.Future[None] | None = field(default=None, repr=False)  # done when the new turns are committed
-
-    @property
-    def branch(self) -> str:
-        """The branch id, "" for a side call that belongs to none."""
-        return self.link.branch or ""
-
-
 class Conversations:
     """All conversations of one proxy."""
 
     def __init__(
-        self, *, store: Store, profiles: Profiles, rules: RuleSet, counter: Counter, dialect: Dialect, tenancy: str, key: bytes
+        self,
+        *,
+        store: Store,
+        profiles: Profiles,
+        rules: RuleSet,
+        counter: Counter,
+        dialect: Dialect,
+        tenancy: str,
+        key: bytes,
     ) -> None:
         self.rules = rules
         self.profiles = profiles
@@ -119,7 +78,7 @@ class Conversations:
         tokens = await self._measured(transcript, scope, state, new_from)
         view = self._view(link, transcript, profile, state, tokens)
         quotes = _unverified(link, transcript)
-        case = Case(call, transcript, profile, scope, link, receipt, project, state, view, quotes, new_from)
+        case = Case(call, transcript, profile, scope, link, receipt, project, Track(state, view), quotes, new_from)
         return self._record(case, state, view)
 
     def close(self, case: Case, receipt: Receipt, answer: Answer | None) -> None:
@@ -149,7 +108,9 @@ class Conversations:
             who = headers.get(self._tenancy[7:].lower(), "")
         else:
             who = headers.get("authorization", "") or headers.get("x-api-key", "")
-        tenant = blake2b(who.encode("utf-8", "surrogateescape"), key=self._key, digest_size=8).hexdigest() if who else "-"
+        tenant = (
+            blake2b(who.encode("utf-8", "surrogateescape"), key=self._key, digest_size=8).hexdigest() if who else "-"
+        )
         return Scope(tenant, headers.get("x-goalkeeper-session", ""))
 
     def _request(self, headers: Mapping[str, str], transcript: Transcript, profile: Profile) -> Request:
@@ -304,9 +265,9 @@ class Conversations:
 
     def refuse(self, case: Case, ids: frozenset[str]) -> None:
         """Puts insertions under quarantine: an upstream refused a body with them."""
-        state = case.state
-        if state is None or not ids:
+        if case.track is None or not ids:
             return
+        state = case.track.state
         memory = state.memory
         own = {one.id for one in memory.insertions if one.placement == "message"}
         state.good = tuple(one for one in state.good if one not in ids)
@@ -325,7 +286,9 @@ def spoken(link: Link) -> tuple[HumanTurn, ...]:
 def _unverified(link: Link, transcript: Transcript) -> tuple[str, ...]:
     if not link.summary_keys:
         return ()
-    summaries = [text_of(transcript.messages[link.keys[place].message], link.keys[place]) for place in link.summary_keys]
+    summaries = [
+        text_of(transcript.messages[link.keys[place].message], link.keys[place]) for place in link.summary_keys
+    ]
     return unverified(summaries, [turn.text for turn in (*link.base, *link.humans)])
 
 
@@ -339,4 +302,3 @@ def _first_difference(old: tuple[Message, ...], new: tuple[Message, ...]) -> int
 
 def _same(message: Message, path: tuple[Message, ...], place: int) -> bool:
     return place < len(path) and path[place].digest == message.digest
-

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from proxy.compaction.digest import outcome as outcome_of
 from proxy.compaction.receipt import Receipt, ToolCall, body_digest
 from proxy.lineage.keys import canonical
-from proxy.pipeline.conversation import Case
+from proxy.pipeline.case import Case
 from proxy.pipeline.passage import Outcome, Passage
 from proxy.redaction import Sealer
 from proxy.store.rows import Batch, now
@@ -44,7 +44,9 @@ class Journal:
     def failed(self, receipt: str, error: BaseException) -> None:
         """Logs an error that was caught in the one place that fails open."""
         trace = "".join(traceback.format_exception(error)[-_TRACE_LINES:])
-        self._log.info("failed", receipt=receipt, error=self._masked(f"{type(error).__name__}: {error}"), trace=self._masked(trace))
+        self._log.info(
+            "failed", receipt=receipt, error=self._masked(f"{type(error).__name__}: {error}"), trace=self._masked(trace)
+        )
 
     def receipt(self, passage: Passage, outcome: Outcome, answer: Answer) -> Receipt:
         """Makes the receipt, writes one log line and counts."""
@@ -125,8 +127,13 @@ class Journal:
     def _calls(self, case: Case, answer: Answer) -> Iterable[ToolCall]:
         """The calls whose results came with this request, and those that the answer made."""
         messages = case.transcript.messages
-        if case.view is not None:
-            asked = {part.call_id: part for message in messages[max(case.new_from - 64, 0) :] for part in message.parts if part.kind == "call"}
+        if case.track is not None:
+            asked = {
+                part.call_id: part
+                for message in messages[max(case.new_from - 64, 0) :]
+                for part in message.parts
+                if part.kind == "call"
+            }
             for message in messages[case.new_from :]:
                 for part in message.parts:
                     if part.kind == "result":
@@ -153,9 +160,8 @@ def _digest(arguments: str) -> str:
 def _forwarded(passage: Passage) -> str:
     """A digest over the digests of the forwarded messages, which can be made again from the store."""
     case, plan = passage.case, passage.plan
-    if case is None or case.view is None:
+    if case is None or case.track is None:
         return ""
     if plan and plan.pieces and passage.rewritten:
         return body_digest(piece.digest for piece in plan.pieces)
     return body_digest(case.link.path.digests if case.link.path else (m.digest for m in case.transcript.messages))
-

@@ -8,7 +8,7 @@ from proxy.compaction.draft import Policy
 from proxy.compaction.plan import Plan
 from proxy.compaction.summary import Summary
 from proxy.exchange import Call
-from proxy.pipeline.conversation import Case
+from proxy.pipeline.case import Case
 
 
 @dataclass(slots=True)

@@ -11,10 +11,10 @@ from proxy.compaction.insertion import Insertion
 from proxy.compaction.plan import draft_of
 from proxy.compaction.summary import Summary, SummaryRejected, request, source_text, validated
 from proxy.compaction.view import View
-from proxy.pipeline.conversation import Case
 from proxy.dialects.base import Dialect
 from proxy.errors import GoalkeeperError
 from proxy.exchange import Call, Copy
+from proxy.pipeline.case import Track
 from proxy.settings.model import Summarizer as SummarizerSettings
 from proxy.tokens import Counter
 from proxy.upstream import Upstream
@@ -63,25 +63,23 @@ class Summarizer:
             raise SummaryRejected(f"the summariser answered with status {reply.status}")
         return copy.text(reply.header("content-encoding"))
 
-    def prepare(self, call: Call, case: Case, policy: Policy, tools: Tools) -> None:
+    def prepare(self, call: Call, branch: str, track: Track, policy: Policy, tools: Tools) -> None:
         """Starts a summary of what the next cut will take out, unless one waits or is being written."""
-        state, view = case.state, case.view
-        if state is None or view is None or state.summarizing or state.memory.summary is not None:
+        state, view = track.state, track.view
+        if state.summarizing or state.memory.summary is not None:
             return
-        cut = make_cut(draft_of(view, case.branch, state.memory, policy, tools))
+        cut = make_cut(draft_of(view, branch, state.memory, policy, tools))
         if cut is None:
             return
         state.summarizing = True
-        task = asyncio.create_task(self._prepared(call, case, cut.fresh[-1], policy))
+        task = asyncio.create_task(self._prepared(call, track, cut.fresh[-1], policy))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _prepared(self, call: Call, case: Case, cut: Insertion, policy: Policy) -> None:
-        state, view = case.state, case.view
-        assert state is not None
-        assert view is not None
+    async def _prepared(self, call: Call, track: Track, cut: Insertion, policy: Policy) -> None:
+        state = track.state
         try:
-            summary = await self.summary(call, view, cut, policy)
+            summary = await self.summary(call, track.view, cut, policy)
             state.memory = replace(state.memory, summary=summary)
         except GoalkeeperError:
             return  # the digest stands; the next request near the cut tries again

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from pathlib import Path
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,8 +15,8 @@ from proxy.dialects.stored import read_stored
 from proxy.errors import BadRequest, NotFound
 from proxy.redaction import Sealer
 from proxy.store.reads import Reads
-from proxy.store.signal import EditMark
 from proxy.store.rows import Action, now
+from proxy.store.signal import EditMark
 
 Row = dict[str, Any]
 Query = Mapping[str, str]

@@ -1,0 +1,71 @@
+"""One request with all that is known about it, and what its branch carries along."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from proxy.clients import Profile
+from proxy.compaction.draft import Memory
+from proxy.compaction.view import View
+from proxy.exchange import Call
+from proxy.lineage import Link
+from proxy.pins.lifecycle import Edit
+from proxy.pins.model import Ledger
+from proxy.transcript import HumanTurn, Message, Transcript
+
+
+@dataclass(slots=True)
+class BranchState:
+    """What one branch carries from request to request."""
+
+    memory: Memory = field(default_factory=Memory)
+    turns: tuple[HumanTurn, ...] = ()
+    ledger: Ledger = field(default_factory=Ledger)  # of `turns`, before what people changed by hand
+    edits: tuple[Edit, ...] = ()
+    edit_seq: int = 0
+    edit_mark: bytes = b""  # the store's mark when the edits were read
+    tokens: tuple[int, ...] = ()  # of each message of the newest request
+    exact: bool = False  # whether they were counted with the vocabulary
+    stored: tuple[Message, ...] = ()  # the path as the store has it
+    good: tuple[str, ...] = ()  # ids of the insertions in the newest body that the upstream took
+    facts: Ledger = field(default_factory=Ledger)  # the ledger as the store has it
+    summarizing: bool = False  # a summary for the next cut is being written
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Who is asking, and under which name: nothing crosses from one scope to another."""
+
+    tenant: str
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """The branch that a request goes on in: what it carries, and the request as the planner sees it."""
+
+    state: BranchState
+    view: View
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One request with all that is known about it."""
+
+    call: Call
+    transcript: Transcript
+    profile: Profile
+    scope: Scope
+    link: Link
+    receipt: str
+    project: str
+    track: Track | None = None  # None for a side call that belongs to no branch's path
+    unverified: tuple[str, ...] = ()  # quotes in the client's summary that no human turn holds
+    new_from: int = 0  # index of the first message that the branch's stored path doesn't have
+    stored: asyncio.Future[None] | None = field(default=None, repr=False)  # done when the new turns are committed
+
+    @property
+    def branch(self) -> str:
+        """The branch id, "" for a side call that belongs to none."""
+        return self.link.branch or ""

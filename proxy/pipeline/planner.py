@@ -1,0 +1,182 @@
+"""Decides what goes out for a request: the limits that hold, the plan, and the safer forms after a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from proxy.compaction.budget import Budget, budget_of
+from proxy.compaction.draft import Memory, Policy, Tools
+from proxy.compaction.overflow import Overflow
+from proxy.compaction.plan import Plan, make_plan
+from proxy.compaction.repair import repaired
+from proxy.dialects.base import Dialect
+from proxy.errors import GoalkeeperError, InvalidRewrite
+from proxy.exchange import Call
+from proxy.pipeline.calibration import Calibrations
+from proxy.pipeline.case import Case, Track
+from proxy.pipeline.conversation import Conversations
+from proxy.pipeline.journal import Journal
+from proxy.pipeline.passage import Passage
+from proxy.pipeline.summarizing import Summarizer
+from proxy.settings import Settings
+from proxy.transcript import Transcript
+
+_DIGITS = 9  # of a budget header that can be meant
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Plans requests of one dialect."""
+
+    settings: Settings
+    dialect: Dialect
+    conversations: Conversations
+    calibrations: Calibrations
+    journal: Journal
+    summarizer: Summarizer
+    tools: Tools
+
+    async def planned(self, passage: Passage, case: Case) -> Passage:
+        """Plans what goes out for a linked request. Raises InvalidRewrite, StoreError."""
+        track = case.track
+        if track is None:
+            return passage
+        policy = passage.policy = self.policy(case, track)
+        if passage.call.header("x-goalkeeper-bypass") in ("1", "true"):
+            return passage.flagged("bypass")
+        plan = make_plan(track.view, case.branch, track.state.memory, policy, self.tools)
+        if self.settings.mode == "observe":
+            passage.plan = plan
+            return passage.flagged("observe")
+        if plan.kind == "compaction" and self.settings.summarizer.when == "inline":
+            plan = await self._with_summary(passage, case, track, plan)
+        return await self._kept(passage, case, track, plan)
+
+    async def smaller(self, passage: Passage, case: Case, found: Overflow) -> Passage | None:
+        """Compacts to the target, or to half of what the refused body measured, whichever is less."""
+        track, plan = case.track, passage.plan
+        if track is None or plan is None or self.settings.mode == "observe":
+            return None
+        self.calibrations.overflowed(case.transcript.model, found.window)
+        policy = self.policy(case, track)
+        aims = (int(policy.target * policy.budget.size), plan.tokens_out // 2)
+        aim = min((one for one in aims if one > 0), default=0)
+        try:
+            less = make_plan(track.view, case.branch, track.state.memory, policy, self.tools, aim=aim)
+        except InvalidRewrite as error:
+            self.journal.failed(passage.receipt, error)
+            return None
+        if not less.fresh:
+            return None
+        second = replace(passage, policy=policy, retried=True)
+        return (await self._kept(second, case, track, less)).flagged("overflow_retry")
+
+    def safer(self, passage: Passage, case: Case, status: int) -> Passage | None:
+        """Leaves out what is new in the refused body; when nothing is new, takes the client's own bytes if they fit."""
+        track, plan = case.track, passage.plan
+        if track is None or plan is None:
+            return None
+        sent = frozenset(one.id for one in plan.insertions)
+        new = sent - frozenset(track.state.good)
+        passage.flagged("plan_refused", f"the upstream answered {status} to a rewritten body")
+        again = replace(passage, retried=True, suspects=new or sent)
+        other = self.safest(again) if new else _original(again)
+        return other if other is not None and other.body != passage.body else None
+
+    def safest(self, passage: Passage) -> Passage:
+        """The last good form plus the new tail; the client's own bytes when there is none or it can't be built."""
+        case = passage.case
+        passage.body, passage.plan = passage.call.body, None
+        if case is None or case.track is None:
+            return passage
+        track = case.track
+        good = tuple(one for one in track.state.memory.insertions if one.id in track.state.good)
+        try:
+            policy = passage.policy or self.policy(case, track)
+            plan = make_plan(track.view, case.branch, Memory(insertions=good), policy, self.tools, bare=True)
+        except GoalkeeperError:
+            return passage
+        return self._with_plan(passage, case, plan)
+
+    def budget(self, call: Call, transcript: Transcript) -> Budget:
+        """Gives the limits that hold for a request."""
+        settings, model = self.settings, transcript.model
+        limits = settings.limits_of(model)
+        asked = call.header("x-goalkeeper-budget")
+        chosen = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= _DIGITS else 0
+        return budget_of(
+            asked=chosen or limits.budget or 0,
+            window=self.calibrations.window(model, limits.window),
+            max_output=transcript.max_output,
+            share=settings.trigger,
+            mode=settings.mode,
+        )
+
+    def policy(self, case: Case, track: Track) -> Policy:
+        """Gives what settings and request ask of the plan."""
+        settings = self.settings
+        budget = self.budget(case.call, case.transcript)
+        return Policy(
+            mode=settings.mode,
+            budget=budget,
+            target=settings.target,
+            keep_recent=settings.keep_recent,
+            history=settings.history,
+            pin_tokens=budget.pins(settings.pins.max_tokens),
+            pins_hard=settings.pins.max_tokens is not None,
+            strict=settings.strict_roles or track.state.memory.strict,
+            ratio=self.calibrations.ratio(case.transcript.model),
+        )
+
+    async def _with_summary(self, passage: Passage, case: Case, track: Track, plan: Plan) -> Plan:
+        """Waits for a model-written summary of what leaves, and plans again with it; the digest stands without it."""
+        policy = passage.policy or self.policy(case, track)
+        try:
+            summary = await self.summarizer.summary(passage.call, track.view, plan.fresh[-1], policy)
+        except GoalkeeperError as error:
+            passage.flagged("compaction_failed", str(error))
+            return plan
+        passage.summary = summary
+        memory = replace(track.state.memory, summary=summary)  # the state may have moved on while we waited
+        return make_plan(track.view, case.branch, memory, policy, self.tools)
+
+    async def _kept(self, passage: Passage, case: Case, track: Track, plan: Plan) -> Passage:
+        """Stores what is new before it is used, and takes it into the branch's memory."""
+        if plan.fresh:
+            await self.conversations.keep_insertions(case, plan.fresh)
+        memory = track.state.memory
+        if plan.fresh or plan.stuck or memory.stuck_at:
+            stuck = len(track.view.keys) if plan.stuck else 0
+            if stuck and memory.stuck_at and not plan.notes:
+                stuck = memory.stuck_at  # still waiting: the count runs from the attempt
+            track.state.memory = replace(
+                memory,
+                insertions=memory.insertions + plan.fresh,
+                stuck_at=stuck,
+                summary=None if plan.kind == "compaction" else memory.summary,
+            )
+        return self._with_plan(passage, case, plan)
+
+    def _with_plan(self, passage: Passage, case: Case, plan: Plan) -> Passage:
+        passage.plan, passage.body = plan, passage.call.body
+        for flag in plan.flags:
+            passage.flagged(flag)
+        passage.notes = (*passage.notes, *plan.notes)
+        pieces: Sequence[bytes] = [piece.raw for piece in plan.pieces]
+        if self.settings.repair.orphan_tool_results == "to_text":
+            own = pieces or [message.raw for message in case.transcript.messages]
+            mended = repaired([self.dialect.message(raw) for raw in own], self.dialect)
+            if mended is not None:
+                pieces = mended
+                passage.flagged("orphan_repaired", "tool results without their calls became plain text")
+        if pieces:
+            passage.body = self.dialect.render(case.transcript, pieces)
+        return passage
+
+
+def _original(passage: Passage) -> Passage | None:
+    plan, policy = passage.plan, passage.policy
+    too_long = plan and policy and policy.budget.hard and plan.tokens_in > policy.budget.hard
+    passage.body, passage.plan = passage.call.body, None
+    return None if too_long else passage
