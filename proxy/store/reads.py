@@ -59,8 +59,8 @@ class Reads:
     def reply(self, tenant: str, namespace: str, name: str) -> Kept | None:
         """Gives what an upstream keeps under an id, None when it isn't known here."""
         row = self._db.execute(
-            "SELECT branch, receipt, length, insertions FROM replies WHERE tenant = ? AND namespace = ? AND id = ?",
-            (tenant, self._seal.mask(namespace), name),
+            "SELECT branch, receipt, length, insertions FROM replies WHERE scope = ? AND id = ?",
+            (scope_of(tenant, namespace), name),
         ).fetchone()
         if row is None:
             return None

@@ -210,10 +210,10 @@ class Writer:
             )
 
     def _reply(self, batch: Batch, reply: Reply) -> None:
-        names = (batch.tenant, self._name(batch.tenant, batch.namespace), reply.id, batch.branch, batch.request)
+        scope = scope_of(batch.tenant, batch.namespace)
         self._db.execute(
-            "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*names, reply.length, _encode(reply.insertions).decode()),
+            "INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?, ?)",
+            (scope, reply.id, batch.branch, batch.request, reply.length, _encode(reply.insertions).decode()),
         )
         self._db.executemany(
             "INSERT OR REPLACE INTO reply_items VALUES (?, ?, ?, ?, ?)",
