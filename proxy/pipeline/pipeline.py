@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from proxy.compaction.draft import Tools
 from proxy.compaction.overflow import overflow
+from proxy.compaction.thinking import is_refusal
 from proxy.dialects.base import Dialect
 from proxy.errors import ClientGone, GoalkeeperError, InvalidRewrite, UnreadableBody, UpstreamBroken
 from proxy.exchange import Call, Copy, Sink, early_reply, relay
@@ -18,6 +19,7 @@ from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.journal import Journal
 from proxy.pipeline.passage import Outcome, Passage
+from proxy.pipeline.outgoing import headers_of
 from proxy.pipeline.planner import Planner
 from proxy.pipeline.summarizing import Summarizer
 from proxy.settings import Settings
@@ -162,12 +164,13 @@ class Pipeline:
         if found is not None:
             return await self._planner.smaller(passage, case, found) if self._with.settings.overflow.retry else None
         if passage.rewritten and status in _REFUSED and status not in _RATE_OR_AUTH:
-            return self._planner.safer(passage, case, status)
+            bare = await self._planner.without_reasoning(passage, case) if is_refusal(status, refusal) else None
+            return bare or self._planner.safer(passage, case, status)
         return None
 
     async def _sent(self, passage: Passage, sink: Sink) -> Reply:
         call, stream = passage.call, self._with.settings.stream
-        sending = self._with.upstream.send(call.method, call.path, call.headers, passage.body, identity=True)
+        sending = self._with.upstream.send(call.method, call.path, headers_of(passage), passage.body, identity=True)
         streaming = passage.case is not None and passage.case.transcript.stream
         if not (stream.early_open and streaming):
             return await sending

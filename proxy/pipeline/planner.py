@@ -10,6 +10,8 @@ from proxy.compaction.draft import Memory, Policy, Tools
 from proxy.compaction.overflow import Overflow
 from proxy.compaction.plan import Plan, make_plan
 from proxy.compaction.repair import repaired
+from proxy.compaction.thinking import drops
+from proxy.compaction.validity import ALTERNATING
 from proxy.dialects.base import Dialect
 from proxy.errors import GoalkeeperError, InvalidRewrite
 from proxy.exchange import Call
@@ -17,6 +19,7 @@ from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.case import Case, Track
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.journal import Journal
+from proxy.pipeline.outgoing import body_of
 from proxy.pipeline.passage import Passage
 from proxy.pipeline.summarizing import Summarizer
 from proxy.settings import Settings
@@ -84,6 +87,23 @@ class Planner:
         other = self.safest(again) if new else _original(again)
         return other if other is not None and other.body != passage.body else None
 
+    async def without_reasoning(self, passage: Passage, case: Case) -> Passage | None:
+        """Plans again for an upstream that drops no signed reasoning; None where none of it can leave now."""
+        track, plan, policy = case.track, passage.plan, passage.policy
+        asked = drops(plan.insertions) if plan else frozenset()
+        if not asked or track is None or policy is None:
+            return None
+        memory = replace(track.state.memory, refused=track.state.memory.refused | asked)
+        try:
+            bare = make_plan(track.view, case.branch, memory, policy, self.tools)
+        except InvalidRewrite as error:
+            self.journal.failed(passage.receipt, error)
+            return None
+        if not bare.fresh:
+            return None
+        passage.flagged("plan_refused", "the upstream drops no reasoning whose signature no longer matches")
+        return await self._kept(replace(passage, retried=True, suspects=asked), case, track, bare)
+
     def safest(self, passage: Passage) -> Passage:
         """The last good form plus the new tail; the client's own bytes when there is none or it can't be built."""
         case = passage.case
@@ -125,8 +145,9 @@ class Planner:
             history=settings.history,
             pin_tokens=budget.pins(settings.pins.max_tokens),
             pins_hard=settings.pins.max_tokens is not None,
-            strict=settings.strict_roles or track.state.memory.strict,
+            strict=settings.strict_roles or track.state.memory.strict or self.dialect.name in ALTERNATING,
             ratio=self.calibrations.ratio(case.transcript.model),
+            dialect=self.dialect.name,
         )
 
     async def _with_summary(self, passage: Passage, case: Case, track: Track, plan: Plan) -> Plan:
@@ -171,7 +192,7 @@ class Planner:
                 pieces = mended
                 passage.flagged("orphan_repaired", "tool results without their calls became plain text")
         if pieces:
-            passage.body = self.dialect.render(case.transcript, pieces)
+            passage.body = body_of(self.dialect, case.transcript, plan, pieces)
         return passage
 
 

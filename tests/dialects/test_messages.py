@@ -8,6 +8,7 @@ import pytest
 
 from proxy.clients import load_profiles
 from proxy.dialects.messages import Messages
+from proxy.dialects.known import read_message
 from proxy.errors import NothingFits, UnreadableBody, UpstreamBroken
 from proxy.settings import packaged_folder
 
@@ -200,3 +201,15 @@ def test_words_that_claude_code_puts_behind_a_result_are_the_users() -> None:
     message = DIALECT.message(json.dumps(user({**RESULT, "content": f"12 passed\n{note}"})).encode())
     (human,) = profile.peel(message, {"toolu_01": "Bash"})
     assert (human.text, human.via) == (words, "Bash")
+
+
+def test_a_stored_message_is_read_in_the_form_that_it_was_sent_in() -> None:
+    kinds = {
+        b'{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}': "result",
+        b'{"role":"tool","tool_call_id":"t","content":"ok"}': "result",
+        b'{"type":"function_call_output","call_id":"t","output":"ok"}': "result",
+        b'{"role":"user","content":[{"type":"text","text":"ok"}]}': "text",
+    }
+    assert {raw: [part.kind for part in read_message(raw).parts] for raw in kinds} == {
+        raw: [kind] for raw, kind in kinds.items()
+    }
