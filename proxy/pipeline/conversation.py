@@ -25,8 +25,9 @@ from proxy.lineage.keys import KeyReader, Request, text_of
 from proxy.pins.lifecycle import Edit, add, amend, fold
 from proxy.pins.rules import RuleSet
 from proxy.pipeline.case import BranchState, Case, Scope, Track
+from proxy.pipeline.replies import Held, Replies
 from proxy.store.ids import new_ulid
-from proxy.store.rows import Batch, Loaded, SessionRow, now
+from proxy.store.rows import Batch, Loaded, Reply, SessionRow, now
 from proxy.store.sqlite import Store
 from proxy.tokens import Counter
 from proxy.transcript import Answer, HumanTurn, Message, Transcript
@@ -60,6 +61,7 @@ class Conversations:
         self._engines: dict[Scope, Engine] = {}
         self._states: OrderedDict[str, BranchState] = OrderedDict()
         self._reader = KeyReader()
+        self._replies = Replies(store, dialect.message)
 
     async def follow(self, call: Call, transcript: Transcript, receipt: str) -> Case:
         """Links a request to its branch, and queues what is new for the store."""
@@ -81,15 +83,38 @@ class Conversations:
         case = Case(call, transcript, profile, scope, link, receipt, project, Track(state, view), quotes, new_from)
         return self._record(case, state, view)
 
-    def close(self, case: Case, receipt: Receipt, answer: Answer | None) -> None:
-        """Tells lineage what the model answered, and queues answer and receipt for the store."""
+    def held(self, call: Call, name: str) -> Held | None:
+        """Gives the history that the upstream keeps under an id, None when it didn't pass through here."""
+        return self._replies.find(self._scope({key.lower(): value for key, value in call.headers}), name)
+
+    def close(
+        self, case: Case, receipt: Receipt, answer: Answer | None, insertions: tuple[str, ...] = ()
+    ) -> None:
+        """Tells lineage what the model answered, and queues answer and receipt for the store.
+
+        `insertions` are the ids of those that stood in what the model saw.
+        """
         told = () if case.stored is not None else (case.link.changes,)
         if answer is not None:
             engine = self._engines[case.scope]
-            told = (*told, engine.answer(case.link, answer.text, answer.calls, answer.complete))
+            parts = [part for item in answer.items for part in item.parts]
+            told = (*told, engine.answer(case.link, answer.text, answer.calls, answer.complete, parts))
         session = self._session(case) if case.stored is None else None
-        batch = self._batch(case, lineage=told, session=session, answer=answer, receipt=receipt)
+        batch = self._batch(case, lineage=told, session=session, receipt=receipt)
+        if answer is not None:
+            batch = self._with_answer(case, batch, answer, insertions)
         self._store.submit(batch)
+
+    def _with_answer(self, case: Case, batch: Batch, answer: Answer, insertions: tuple[str, ...]) -> Batch:
+        """Adds the answer, and where the upstream keeps it what a later request may go on from."""
+        said = replace(batch, answer=replace(answer, items=()))
+        kept = case.transcript.options.get("store") != b"false"
+        if not (answer.id and answer.items and answer.complete and kept and case.track is not None):
+            return said
+        path = case.transcript.messages
+        self._replies.keep(case.scope, answer.id, Held((*path, *answer.items), insertions))
+        reply = Reply(answer.id, len(path), tuple(item.digest for item in answer.items), insertions)
+        return replace(said, reply=reply, messages=tuple((item, 0) for item in answer.items))
 
     def state_of(self, branch: str) -> BranchState | None:
         """Gives the state of a branch that is in memory."""
@@ -129,7 +154,7 @@ class Conversations:
         hashes = engine.lookups(request)
         for loaded in self._store.load_branches(scope.tenant, scope.namespace, hashes) if hashes else ():
             record = loaded.stored.record
-            if engine.knows(record.id):
+            if engine.knows(record.id) or record.dialect != self._dialect.name:
                 continue
             messages = self._messages(scope, loaded)
             if messages is None:
@@ -191,8 +216,8 @@ class Conversations:
         self._learn_turns(state, spoken(link), profile.name)
         self._read_edits(state, link.session)
         ledger = amend(state.ledger, state.edits) if state.edits else state.ledger
-        tools = transcript.tools_raw.decode(errors="replace")
-        overhead = self._counter.once(tools) if tools else 0
+        fixed = (transcript.tools_raw.decode(errors="replace"), transcript.system)
+        overhead = sum(self._counter.once(text) for text in fixed if text)
         return View(transcript, link.keys, link.chain, link.numbers, tokens, overhead, ledger, link.base, link.humans)
 
     def _learn_turns(self, state: BranchState, turns: tuple[HumanTurn, ...], client: str) -> None:

@@ -103,7 +103,7 @@ class Journal:
             flags=passage.flags,
             notes=tuple(self._masked(note) for note in passage.notes),
             messages=len(case.transcript.messages) if case else 0,
-            insertions=tuple(one.id for one in plan.insertions) if plan and passage.rewritten else (),
+            insertions=passage.planned if passage.effective else (),
             compaction=_kind(passage),
             pins_present=len(presence.verbatim) if presence else 0,
             pins_active=presence.active if presence else 0,
@@ -162,6 +162,6 @@ def _forwarded(passage: Passage) -> str:
     case, plan = passage.case, passage.plan
     if case is None or case.track is None:
         return ""
-    if plan and plan.pieces and passage.rewritten:
+    if plan and plan.pieces and passage.effective:
         return body_digest(piece.digest for piece in plan.pieces)
     return body_digest(case.link.path.digests if case.link.path else (m.digest for m in case.transcript.messages))

@@ -26,11 +26,32 @@ class Passage:
     notes: tuple[str, ...] = ()
     retried: bool = False
     suspects: frozenset[str] = frozenset()  # insertions left out because the upstream refused a body with them
+    held: tuple[str, ...] = ()  # ids of insertions in the history that the upstream holds and the client goes on from
 
     @property
     def rewritten(self) -> bool:
         """Whether other bytes than the client's go out."""
         return self.body is not self.call.body
+
+    @property
+    def planned(self) -> tuple[str, ...]:
+        """The ids of the insertions that the plan wants to stand."""
+        return tuple(one.id for one in self.plan.insertions) if self.plan is not None else ()
+
+    @property
+    def held_already(self) -> bool:
+        """Whether the upstream holds just what the plan wants: then the client's own bytes suffice."""
+        return bool(self.held) and self.planned == self.held
+
+    @property
+    def effective(self) -> bool:
+        """Whether the model sees what the plan wants."""
+        return self.rewritten or self.held_already
+
+    @property
+    def standing(self) -> tuple[str, ...]:
+        """The ids of the insertions in what the model sees."""
+        return self.planned if self.effective else self.held
 
     def flagged(self, flag: str, note: str = "") -> Passage:
         """Adds a flag, and why; gives the passage itself."""

@@ -103,6 +103,12 @@ class Pipeline:
         passage = Passage(call, new_ulid(), call.body)
         try:
             transcript = self._dialect.parse(call.body)
+            if transcript.continues:
+                held = self._with.conversations.held(call, transcript.continues)
+                if held is None:
+                    return passage.flagged("server_state", "goes on from what only the upstream knows")
+                transcript = replace(transcript, messages=(*held.messages, *transcript.messages))
+                passage.held = held.insertions
             await self._vocabulary(call, transcript)
             case = passage.case = await self._with.conversations.follow(call, transcript, passage.receipt)
             if case.unverified:
@@ -192,7 +198,7 @@ class Pipeline:
                 self._prepare_summary(passage)
             receipt = self._journal.receipt(passage, outcome, answer)
             if case is not None:
-                self._with.conversations.close(case, receipt, answer if answered else None)
+                self._with.conversations.close(case, receipt, answer if answered else None, passage.standing)
         except Exception as error:  # noqa: BLE001  the answer is out already (promise P5)
             self._with.counters.add("failures_open_total", "after_answer")
             self._journal.failed(passage.receipt, error)
@@ -202,11 +208,11 @@ class Pipeline:
         if case is None or case.track is None:
             return
         state = case.track.state
-        if plan is not None and passage.rewritten:
+        if plan is not None and passage.effective:
             state.good = tuple(one.id for one in plan.insertions)
         if plan is None or not prompt_tokens or not self._with.counter.ready:
             return
-        estimate = plan.estimate_out if passage.rewritten else plan.estimate_in
+        estimate = plan.estimate_out if passage.effective else plan.estimate_in
         known = self._with.calibrations.reported(case.transcript.model, estimate, prompt_tokens)
         told = (estimate, prompt_tokens) if known else (0, 0)
         state.memory = replace(state.memory, estimate=told[0], reported=told[1])

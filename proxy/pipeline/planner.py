@@ -11,7 +11,7 @@ from proxy.compaction.overflow import Overflow
 from proxy.compaction.plan import Plan, make_plan
 from proxy.compaction.repair import repaired
 from proxy.compaction.thinking import drops
-from proxy.compaction.validity import ALTERNATING
+from proxy.compaction.validity import ALTERNATING, ITEMISED
 from proxy.dialects.base import Dialect
 from proxy.errors import GoalkeeperError, InvalidRewrite
 from proxy.exchange import Call
@@ -185,13 +185,15 @@ class Planner:
             passage.flagged(flag)
         passage.notes = (*passage.notes, *plan.notes)
         pieces: Sequence[bytes] = [piece.raw for piece in plan.pieces]
+        mended = None
         if self.settings.repair.orphan_tool_results == "to_text":
             own = pieces or [message.raw for message in case.transcript.messages]
-            mended = repaired([self.dialect.message(raw) for raw in own], self.dialect)
+            near = self.dialect.name not in ITEMISED
+            mended = repaired([self.dialect.message(raw) for raw in own], self.dialect, near=near)
             if mended is not None:
                 pieces = mended
                 passage.flagged("orphan_repaired", "tool results without their calls became plain text")
-        if pieces:
+        if pieces and (mended or not passage.held_already):
             passage.body = body_of(self.dialect, case.transcript, plan, pieces)
         return passage
 

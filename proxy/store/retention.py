@@ -7,7 +7,9 @@ import sqlite3
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-_OF_BRANCH = ("paths", "marks", "hints", "emission_branches", "insertions", "quarantine", "answers", "replies", "reply_items")
+_OF_BRANCH = (
+    "paths", "marks", "hints", "emission_branches", "insertions", "quarantine", "answers", "replies", "reply_items",
+)  # fmt: skip
 _OF_SESSION = ("receipts", "tool_calls", "pin_edits", "branches")
 _TOKEN = re.compile(r"\[secret:[a-z_]{1,24}:([0-9a-f]{16})\]")
 _TEXTS = (

@@ -8,7 +8,7 @@ import pytest
 
 from proxy.clients import load_profiles
 from proxy.dialects.messages import Messages
-from proxy.dialects.known import read_message
+from proxy.dialects.stored import read_stored
 from proxy.errors import NothingFits, UnreadableBody, UpstreamBroken
 from proxy.settings import packaged_folder
 
@@ -210,6 +210,6 @@ def test_a_stored_message_is_read_in_the_form_that_it_was_sent_in() -> None:
         b'{"type":"function_call_output","call_id":"t","output":"ok"}': "result",
         b'{"role":"user","content":[{"type":"text","text":"ok"}]}': "text",
     }
-    assert {raw: [part.kind for part in read_message(raw).parts] for raw in kinds} == {
+    assert {raw: [part.kind for part in read_stored(raw).parts] for raw in kinds} == {
         raw: [kind] for raw, kind in kinds.items()
     }
