@@ -1,0 +1,256 @@
+"""A model of the Messages API that binds its reasoning to what stands before it, and an agent that talks to it.
+
+Written from Anthropic's description of prefix checks: a signature covers system text, tools, all earlier messages and
+the blocks before it. A block that no longer matches is refused, or dropped where the request asks for that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from hashlib import sha256
+from io import StringIO
+from pathlib import Path
+from typing import Any, Self
+
+from proxy.assembly import Parts, build_pipeline
+from proxy.clients import load_profiles
+from proxy.dialects.messages import Messages
+from proxy.exchange import Call
+from proxy.pins.rules import load_rules
+from proxy.redaction import Sealer
+from proxy.settings import Settings, packaged_folder
+from proxy.store.queries import Edit, edit_pin, receipt
+from proxy.store.reads import Reads
+from proxy.store.replay import Replay, verify
+from proxy.store.rows import Batch
+from proxy.store.schema import attach
+from proxy.store.sqlite import Store
+from proxy.telemetry import Counters, Log
+from proxy.tokens import Counter
+from proxy.upstream import Upstream
+from tests.contract.world import Sink
+from tests.fake_model import FakeModel, Reply, Seen
+
+Wire = dict[str, Any]
+KEY = b"k" * 32
+BETA = "thinking-binding-controls-2026-08-01"
+SYSTEM = "You are a coding agent."
+TOOLS = [{"name": "read_file", "input_schema": {"type": "object"}}]
+
+
+def signature(body: Wire, before: list[Wire]) -> str:
+    """What reasoning behind these messages is signed with."""
+    seen = [body.get("system"), body.get("tools"), _plain(before)]
+    return sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Without cache marks, and texts as blocks: neither changes what a model reads."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    plain = {key: _plain(item) for key, item in value.items() if key != "cache_control"}
+    if isinstance(plain.get("content"), str) and "role" in plain:
+        plain["content"] = [{"type": "text", "text": plain["content"]}]
+    return plain
+
+
+def reasoning(messages: list[Wire]) -> list[Wire]:
+    """All reasoning blocks."""
+    blocks = [block for message in messages if isinstance(message["content"], list) for block in message["content"]]
+    return [block for block in blocks if block["type"] == "thinking"]
+
+
+@dataclass
+class SigningModel:
+    """Answers each request with reasoning, a sentence and, when `calls` is set, a call."""
+
+    can_drop: bool = True
+    calls: bool = True
+    dropped: list[str] = field(default_factory=list)  # signatures left out of the newest request
+    refusals: int = 0
+    _count: int = 0
+
+    def reply(self, seen: Seen) -> Reply:
+        """Checks a request and answers it."""
+        body = json.loads(seen.body)
+        binding = body.get("thinking", {}).get("block_binding")
+        if binding and not self.can_drop:
+            return self._refused("thinking.block_binding: Extra inputs are not permitted")
+        if binding and BETA not in (seen.header("anthropic-beta") or ""):
+            return self._refused("thinking.block_binding: needs a beta header")
+        self.dropped = []
+        read: list[Wire] = []
+        for place, message in enumerate(body["messages"]):
+            kept = self._kept(body, read, message, drop=bool(binding))
+            if kept is None:
+                words = "Invalid `signature` in `thinking` block. The block is bound to a different conversation."
+                return self._refused(f"messages.{place}.content.0: {words}")
+            read.append(kept)
+        return self._answer(body, read)
+
+    def _kept(self, body: Wire, read: list[Wire], message: Wire, *, drop: bool) -> Wire | None:
+        if not isinstance(message["content"], list):
+            return message
+        kept: Wire = {"role": message["role"], "content": []}
+        for block in message["content"]:
+            if block["type"] == "thinking" and block["signature"] != signature(body, [*read, deepcopy(kept)]):
+                if not drop:
+                    return None
+                self.dropped.append(block["signature"])
+                continue
+            kept["content"].append(block)
+        return kept
+
+    def _refused(self, words: str) -> Reply:
+        self.refusals += 1
+        error = {"type": "error", "error": {"type": "invalid_request_error", "message": words}}
+        return Reply(status=400, body=json.dumps(error).encode())
+
+    def _answer(self, body: Wire, read: list[Wire]) -> Reply:
+        self._count += 1
+        sealed = signature(body, [*read, {"role": "assistant", "content": []}])
+        content: list[Wire] = [{"type": "thinking", "thinking": f"Thought {self._count}.", "signature": sealed}]
+        content.append({"type": "text", "text": f"Module {self._count} needs a look because test {self._count} fails."})
+        if self.calls:
+            made = {"name": "read_file", "input": {"path": f"src/mod_{self._count}.py"}}
+            content.append({"type": "tool_use", "id": f"toolu_01Xq7b{self._count:04}Zr", **made})
+        usage = {"input_tokens": len(json.dumps(read)) // 4, "output_tokens": 30}
+        answer = {"type": "message", "role": "assistant", "content": content, "usage": usage}
+        return Reply(body=json.dumps(answer | {"stop_reason": "tool_use" if self.calls else "end_turn"}).encode())
+
+
+@dataclass
+class Agent:
+    """A client that keeps its transcript and adds to it only."""
+
+    messages: list[Wire] = field(default_factory=list)
+    fields: Wire = field(default_factory=dict)
+
+    def body(self) -> bytes:
+        """The next request."""
+        own = {"model": "m", "max_tokens": 500, "system": SYSTEM, "tools": TOOLS, "thinking": {"type": "adaptive"}}
+        return json.dumps({**own, **self.fields, "messages": self.messages}).encode()
+
+    def say(self, text: str) -> None:
+        """Adds what the user says."""
+        self.messages.append({"role": "user", "content": [{"type": "text", "text": text}]})
+
+    def take(self, answer: Wire, size: int) -> None:
+        """Adds an answer and the results of its calls, each of about `size` characters."""
+        self.messages.append({"role": "assistant", "content": answer["content"]})
+        calls = [block for block in answer["content"] if block["type"] == "tool_use"]
+        if calls:
+            text = "row of the table\n" * (size // 17)
+            results = [{"type": "tool_result", "tool_use_id": call["id"], "content": text} for call in calls]
+            self.messages.append({"role": "user", "content": results})
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One exchange: what went out, and what came back."""
+
+    status: int
+    forwarded: tuple[bytes, ...]
+    headers: dict[str, str]  # of the newest forwarded request
+    answer: Wire
+    receipt: dict[str, Any]
+
+    @property
+    def body(self) -> Wire:
+        """The newest forwarded body."""
+        found: Wire = json.loads(self.forwarded[-1])
+        return found
+
+
+class Proxy:
+    """The real pipeline of Messages with a real store, in front of a model on loopback."""
+
+    def __init__(self, folder: Path, model: SigningModel, **settings: Any) -> None:
+        self.model = model
+        self.store: Store
+        self._folder = folder
+        self._settings = settings
+        self._fake = FakeModel(model.reply)
+        self._stack = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self._fake.__aenter__()
+        self._start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+        await self._fake.__aexit__()
+
+    def _start(self) -> None:
+        settings = Settings(upstream={"url": self._fake.url}, data=self._folder, **self._settings)
+        upstream, seal, log = Upstream(settings.upstream.url), Sealer(KEY), Log(StringIO())
+        self.store = Store.open(self._folder, seal)
+        rules = load_rules([packaged_folder() / "pins.yaml"])
+        profiles = load_profiles([packaged_folder() / "clients"])
+        counter = Counter(lambda text: len(text) // 4 + 1)
+        parts = Parts(settings, upstream, self.store, seal, KEY, rules, profiles, counter, Counters(), log)
+        self._pipeline = build_pipeline(parts, Messages())
+        self._stack.push_async_callback(upstream.close)
+        self._stack.callback(log.close)
+        self._stack.callback(self.store.close)
+
+    async def restart(self) -> None:
+        """Ends the proxy and starts it again on the same folder."""
+        await self._stack.aclose()
+        self._stack = contextlib.AsyncExitStack()
+        self._start()
+
+    async def send(self, agent: Agent) -> Sent:
+        """Sends the agent's next request."""
+        first = len(self._fake.seen)
+        sink = Sink()
+        headers = (("x-session-id", "ses-1"), ("anthropic-beta", "some-beta-2026-01-01"))
+        await self._pipeline.handle(Call("POST", "/v1/messages", headers, agent.body()), sink)
+        self.store.submit(Batch()).result()
+        seen = self._fake.seen[first:]
+        sent = {name.lower(): value for name, value in seen[-1].headers}
+        bodies = tuple(one.body for one in seen)
+        return Sent(sink.status, bodies, sent, json.loads(sink.data), receipt(self.store._db, "last"))
+
+    def problems(self) -> list[str]:
+        """What the stored receipts promise and the store doesn't bear out."""
+        db = attach(self._folder)
+        try:
+            reads = Reads(db, Sealer(KEY))
+            profiles = load_profiles([packaged_folder() / "clients"])
+            report = verify(db, reads, Replay(reads, profiles, {"messages": Messages()}))
+        finally:
+            db.close()
+        return [problem.text for problem in report.problems]
+
+    def pin(self, session: str, text: str) -> None:
+        """A person pins a text by hand."""
+        db = attach(self._folder)
+        try:
+            edit_pin(db, Sealer(KEY), Edit(session, "add", "", "constraint", text))
+        finally:
+            db.close()
+
+    async def work(self, agent: Agent, steps: int, size: int = 3_000) -> list[Sent]:
+        """Lets the agent do so many steps of one call each."""
+        done = []
+        for _ in range(steps):
+            done.append(await self.send(agent))
+            if done[-1].status != 200:
+                break
+            agent.take(done[-1].answer, size)
+        return done
+
+
+@contextlib.asynccontextmanager
+async def proxied(folder: Path, model: SigningModel, **settings: Any) -> AsyncIterator[Proxy]:
+    """Runs a proxy in front of this model."""
+    async with Proxy(folder, model, **settings) as proxy:
+        yield proxy
