@@ -71,9 +71,7 @@ def build_models(parts: Parts) -> Mapping[str, Exchange]:
     return {path: pipelines[name] for path, name in MODEL_PATHS.items()}
 
 
-def build_pipeline(
-    parts: Parts, dialect: Dialect | None = None, calibrations: Calibrations | None = None
-) -> Exchange:
+def build_pipeline(parts: Parts, dialect: Dialect | None = None, calibrations: Calibrations | None = None) -> Exchange:
     """Gives what answers model requests of one dialect, by default chat completions."""
     settings, dialect = parts.settings, dialect or Chat()
     conversations = Conversations(
@@ -94,7 +92,9 @@ def build_pipeline(
             calibrations=calibrations or Calibrations(parts.store, settings.upstream.url),
             counter=parts.counter,
             counters=parts.counters,
-            journal=Journal(parts.store, parts.log, parts.counters, parts.seal),
+            journal=Journal(
+                parts.store, parts.log, parts.counters, parts.seal, tool_output=settings.receipts.tool_output
+            ),
         )
     )
 

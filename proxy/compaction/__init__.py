@@ -1,0 +1,1 @@
+"""What leaves a body, what comes in its place, and what must hold afterwards; pure, without I/O."""

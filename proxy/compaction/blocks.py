@@ -109,6 +109,8 @@ def _ended_line(pin: Pin) -> str:
     if pin.active:
         return f'No longer valid in turn {pin.turn}: "{one_line(pin.fallen, 300)}" (replaced later).'
     what = "goal" if pin.kind == "goal" else "word"
-    return f"No longer valid: the {what} of turn {pin.turn} ({pin.status.value})." if pin.turn else (
-        f'Withdrawn by the user: "{one_line(pin.text, 300)}"'
+    return (
+        f"No longer valid: the {what} of turn {pin.turn} ({pin.status.value})."
+        if pin.turn
+        else (f'Withdrawn by the user: "{one_line(pin.text, 300)}"')
     )

@@ -1,8 +1,8 @@
 """Own compaction: where to cut, and the block that takes the place of what leaves.
 
 Log-structured: a cut turns the oldest part of the tail into one more block and leaves all bytes before it alone. Blocks
-merge, rarely: when the log has grown past its bound, when the words no longer fit their budget, and when a word in one of
-them was replaced.
+merge, rarely: when the log has grown past its bound, when the words no longer fit their budget, and when a word in one
+of them was replaced.
 """
 
 from __future__ import annotations
@@ -132,7 +132,8 @@ def _with_block(draft: Draft, start: int, end: int, *, merge: bool) -> Draft:
     pins = [pin for pin in view.ledger.active if left(pin)]
     past = [pin for pin in view.ledger.pins if not pin.active and left(pin)]
     entries = [entry for entry in view.ledger.history if left(entry)]
-    first = min([view.numbers[start], *(item.turn for item in (*pins, *past, *entries))])
+    turns = [*(pin.turn for pin in (*pins, *past)), *(entry.turn for entry in entries)]
+    first = min([view.numbers[start], *turns])
     last = view.numbers[end - 1]
     others = sum(one.log_tokens for one in draft.insertions if one.id not in replaces)
     room = max(_log_bound(draft) - others, _LEAST_LOG)

@@ -1,7 +1,7 @@
 """The mechanical digest: what a span of work leaves in the log, without any model call.
 
-Summaries lose evidence first: paths, commands, exit codes, error lines. So each step keeps exactly these, on one line, and
-the log keeps what the assistant closed with, what it found, its newest plan and the files it wrote.
+Summaries lose evidence first: paths, commands, exit codes, error lines. So each step keeps exactly these, on one line,
+and the log keeps what the assistant closed with, what it found, its newest plan and the files it wrote.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _PLAN_TOOL = re.compile(r"todo|plan|task_?list", re.IGNORECASE)
 _WRITE_TOOL = re.compile(r"write|edit|patch|create|replace|insert|delete|remove|rename|move", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+")
 _INTENT = re.compile(
-    r"^(?:let me|let's|i'll|i will|i am going|i'm going|now|next|first|then|ok(?:ay)?|sure|reading|running|looking|checking|searching|"
-    r"opening|trying|going)\b",
+    r"^(?:let me|let's|i'll|i will|i am going|i'm going|now|next|first|then|ok(?:ay)?|sure|reading|running|looking|checking"
+    r"|searching|opening|trying|going)\b",
     re.IGNORECASE,
 )
 _EVIDENCE = re.compile(
@@ -161,7 +161,7 @@ def arguments(call: Part, limit: int = 300) -> str:
     return one_line(" ".join(telling[:2]) if telling else call.text, limit)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     if isinstance(value, list):
         return " ".join(str(item) for item in value)
     return value if isinstance(value, str) else str(value)

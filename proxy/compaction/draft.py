@@ -15,7 +15,6 @@ from proxy.compaction.validity import of_dialect
 from proxy.compaction.view import View
 from proxy.transcript import Message
 
-
 _MARGIN = 0.25  # how far text of another kind can lie off the calibration (JSON rows against prose: a quarter)
 
 
@@ -95,7 +94,7 @@ class Draft:
         return self.view.total() - sum(tokens[index] for index in gone) + sum(one.tokens for one in chosen)
 
     def predict(self, insertions: Sequence[Insertion] | None = None) -> int:
-        """The upstream's count of that body: what it told of the newest body plus the calibrated rest, or all calibrated."""
+        """The upstream's count of that body: what it told of the newest one and the calibrated rest, or all calibrated."""
         estimate = self.estimate(insertions)
         memory, ratio = self.memory, self.policy.ratio
         grown = estimate - memory.estimate
@@ -104,14 +103,14 @@ class Draft:
         return round(estimate * ratio)
 
     def over(self) -> bool:
-        """Whether the body may be above its limit: what is new since the upstream's own count is taken with a margin."""
+        """Whether the body may be above its limit; what is new since the upstream's own count has a margin."""
         if not self.limit:
             return False
         unsure = max(self.estimate() - self.memory.estimate, 0) if self.memory.reported and not self.fresh else 0
         return self.predict() + round(unsure * self.policy.ratio * _MARGIN) > self.limit
 
     def with_insertion(self, one: Insertion, *, flags: Sequence[str] = ()) -> Draft:
-        """The draft with one more insertion; the ones that it replaces go. One that an upstream refused isn't made again."""
+        """The draft with one more insertion instead of those that it replaces; one that was refused isn't made again."""
         if one.id in self.memory.refused:
             return replace(self, flags=tuple(dict.fromkeys((*self.flags, "plan_quarantined"))))
         kept = tuple(old for old in self.insertions if old.id not in one.replaces)

@@ -14,9 +14,10 @@ import msgspec
 _STATUSES = (400, 413, 422, 500)
 _CODES = ("context_length_exceeded", "exceed_context_size_error", "request_too_large", "model_context_window_exceeded")
 _WORDS = re.compile(
-    r"maximum context length|exceeds? the (?:available )?context (?:window|size|length)|context (?:window|length|limit) (?:was )?exceed"
-    r"|prompt is too long|input is too long|input token count .{0,40}exceeds|input tokens exceed"
-    r"|reduce the length of the (?:messages|prompt|input)|too many (?:input )?tokens|request(?: entity)? too large|exceeds? .{0,30}context window",
+    r"maximum context length|exceeds? the (?:available )?context (?:window|size|length)"
+    r"|context (?:window|length|limit) (?:was )?exceed|exceeds? .{0,30}context window"
+    r"|(?:prompt|input) is too long|input token count .{0,40}exceeds|input tokens exceed"
+    r"|reduce the length of the (?:messages|prompt|input)|too many (?:input )?tokens|request(?: entity)? too large",
     re.IGNORECASE,
 )
 _OUTPUT_ONLY = re.compile(r"^\W*max_(?:completion_|output_|new_)?tokens\b", re.IGNORECASE)
@@ -68,5 +69,5 @@ def _error(body: bytes) -> dict[str, Any]:
     return inner if isinstance(inner, dict) else value
 
 
-def _figure(value: Any) -> int:
+def _figure(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

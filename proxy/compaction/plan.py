@@ -18,7 +18,6 @@ from proxy.compaction.rewrite import Piece, applicable, apply
 from proxy.compaction.thinking import visible, waits
 from proxy.compaction.view import View
 
-
 _SURELY = 1.05  # the floor of recent turns holds in the upstream's own count, and ours may be some percent off
 
 
@@ -76,7 +75,9 @@ def _compacted(draft: Draft) -> tuple[Draft, bool]:
     """Cuts; when no cut helps, says so and waits until the transcript has grown before it tries again."""
     memory = draft.memory
     if waits(draft.view, memory.insertions, memory.refused):
-        return _flagged(draft, "compaction_not_possible", "signed reasoning can leave at the user's next turn only"), False
+        return _flagged(
+            draft, "compaction_not_possible", "signed reasoning can leave at the user's next turn only"
+        ), False
     waiting = memory.stuck_at and len(draft.view.keys) < memory.stuck_at + 10 and not draft.forced
     if waiting:
         return _flagged(draft, "compaction_not_possible"), True

@@ -32,7 +32,9 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     model: str = ""
     dialect: str = ""
     path: str = ""
-    relation: str = ""  # new, extends, resend, rewound, edited, forked, compacted, derived, ambiguous, subagent, side, summary
+    relation: str = (
+        ""  # new, extends, resend, rewound, edited, forked, compacted, derived, ambiguous, subagent, side, summary
+    )
     session_match: str = ""  # header, client_id, chain, tail_overlap, summary_text, new
     match_detail: str = ""
     candidates: tuple[str, ...] = ()

@@ -46,7 +46,7 @@ class Piece:
 def applicable(insertions: Iterable[Insertion], view: View) -> tuple[Insertion, ...]:
     """Gives the insertions that stand in this body, in wire order.
 
-    One stands when the keys before its place are the same as when it was made, and no newer one that stands replaced it.
+    One stands when the keys before its place are the same as when it was made, and no newer one that stands took over.
     """
     standing = [one for one in insertions if _anchored(one, view)]
     replaced = {old for one in standing for old in one.replaces}
@@ -70,9 +70,7 @@ def removed(insertions: Sequence[Insertion], view: View) -> frozenset[int]:
     return frozenset(index for index in gone if view.messages[index].role not in SYSTEM_ROLES)
 
 
-def apply(
-    insertions: Sequence[Insertion], view: View, writer: Writer, *, alternate: bool = False
-) -> tuple[Piece, ...]:
+def apply(insertions: Sequence[Insertion], view: View, writer: Writer, *, alternate: bool = False) -> tuple[Piece, ...]:
     """Gives the forwarded messages: the client's own bytes, and each insertion at its place.
 
     With `alternate` no message of ours stands beside another user message: it becomes a part of that one.

@@ -1,6 +1,6 @@
 """The optional model-written summary: how it is asked for, and what makes it worthless.
 
-It never carries pins and never replaces evidence: it stands in the work log, and the mechanical digest stands without it.
+It never carries pins and never replaces evidence: it stands in the work log, and the digest stands without it.
 """
 
 from __future__ import annotations
@@ -65,14 +65,15 @@ def request(model: str, source: str, max_tokens: int) -> bytes:
 def validated(answer: Answer, source: str, source_tokens: int, count: Callable[[str], int]) -> str:
     """Gives the summary's text, claims about the user marked `[unverified]`. Raises SummaryRejected."""
     text = answer.text.strip()
-    if answer.calls:
-        raise SummaryRejected("the summariser answered with a tool call")
-    if answer.refusal:
-        raise SummaryRejected("the summariser refused")
-    if answer.finish != "stop":
-        raise SummaryRejected(f"the summary ended with {answer.finish or 'no finish reason'}, not stop")
-    if not text:
-        raise SummaryRejected("the summary is empty")
+    faults = {
+        "the summariser answered with a tool call": bool(answer.calls),
+        "the summariser refused": bool(answer.refusal),
+        f"the summary ended with {answer.finish or 'no finish reason'}, not stop": answer.finish != "stop",
+        "the summary is empty": not text,
+    }
+    for fault, found in faults.items():
+        if found:
+            raise SummaryRejected(fault)
     if answer.prompt_tokens and answer.prompt_tokens < source_tokens / 2:
         raise SummaryRejected(f"the summariser read {answer.prompt_tokens} tokens of {source_tokens}")
     if count(text) >= source_tokens:

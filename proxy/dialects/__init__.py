@@ -1,0 +1,1 @@
+"""The wire formats: read and written, knowing nothing of pins and sessions."""

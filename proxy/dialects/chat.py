@@ -92,7 +92,12 @@ class Chat:
             if call.function
         )
         return _answer(
-            _text(message.content), calls, choice.finish_reason or "", message.refusal or "", reply.usage, bool(reply.choices)
+            _text(message.content),
+            calls,
+            choice.finish_reason or "",
+            message.refusal or "",
+            reply.usage,
+            complete=bool(reply.choices),
         )
 
     def error(self, error: GoalkeeperError) -> bytes:
@@ -148,7 +153,7 @@ _NOTHING = _Said()
 
 
 def _answer(
-    text: str, calls: tuple[Call, ...], finish: str, refusal: str, usage: _Usage | None, complete: bool
+    text: str, calls: tuple[Call, ...], finish: str, refusal: str, usage: _Usage | None, *, complete: bool
 ) -> Answer:
     usage = usage or _Usage()
     details = usage.prompt_tokens_details or _Details()
@@ -164,43 +169,51 @@ def _answer(
     )
 
 
+class _Heard:
+    """What the deltas of the first choice said so far."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.refusals: list[str] = []
+        self.calls: dict[int, list[str]] = {}
+        self.finish = ""
+        self.usage: _Usage | None = None
+
+    def take(self, chunk: _Reply) -> None:
+        self.usage = chunk.usage or self.usage
+        for choice in chunk.choices or ():
+            if choice.index == 0:
+                self.finish = choice.finish_reason or self.finish
+                self._say(choice.delta or choice.message or _NOTHING)
+
+    def _say(self, said: _Said) -> None:
+        if said.content:  # thousands of chunks: no call that isn't needed
+            self.texts.append(_text(said.content))
+        if said.refusal:
+            self.refusals.append(said.refusal)
+        for delta in said.tool_calls or ():
+            call = self.calls.setdefault(delta.index, ["", "", ""])
+            function = delta.function or _Function()
+            call[0] += function.name or ""
+            call[1] += function.arguments or ""
+            call[2] = delta.id or call[2]
+
+
 def _read_stream(stream: bytes) -> Answer:
     """Puts the deltas of the first choice together; a stream is complete when a finish reason or [DONE] came."""
-    texts: list[str] = []
-    refusals: list[str] = []
-    calls: dict[int, list[str]] = {}
-    finish, usage, done = "", None, False
+    heard, done = _Heard(), False
     for data in sse.events(stream):
         if data == b"[DONE]":
             done = True
             continue
         try:
-            chunk = _whole.decode(data)
+            heard.take(_whole.decode(data))
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
-        usage = chunk.usage or usage
-        for choice in chunk.choices or ():
-            if choice.index:
-                continue
-            finish = choice.finish_reason or finish
-            said = choice.delta or choice.message or _NOTHING
-            if said.content:  # thousands of chunks: no call that isn't needed
-                texts.append(_text(said.content))
-            if said.refusal:
-                refusals.append(said.refusal)
-            if said.tool_calls:
-                _collect(calls, said.tool_calls)
-    made = tuple(Call(name, arguments, identity) for name, arguments, identity in calls.values())
-    return _answer("".join(texts), made, finish, "".join(refusals), usage, done or bool(finish))
-
-
-def _collect(calls: dict[int, list[str]], deltas: Sequence[_ToolCall]) -> None:
-    for delta in deltas:
-        call = calls.setdefault(delta.index, ["", "", ""])
-        function = delta.function or _Function()
-        call[0] += function.name or ""
-        call[1] += function.arguments or ""
-        call[2] = delta.id or call[2]
+    calls = tuple(Call(name, arguments, identity) for name, arguments, identity in heard.calls.values())
+    complete = done or bool(heard.finish)
+    text, refusal = "".join(heard.texts), "".join(heard.refusals)
+    return _answer(text, calls, heard.finish, refusal, heard.usage, complete=complete)
 
 
 def _message(raw: bytes) -> Message:
@@ -239,7 +252,7 @@ def _content_parts(item: dict[str, Any], role: str) -> Sequence[Part]:
     return []
 
 
-def _part(part: Any) -> Part:
+def _part(part: object) -> Part:
     if not isinstance(part, dict):
         return Part("opaque", size=len(str(part)))
     kind = part.get("type")
@@ -265,7 +278,7 @@ def _call_parts(item: dict[str, Any]) -> Sequence[Part]:
     return parts
 
 
-def _call(function: dict[str, Any], identity: Any) -> Part:
+def _call(function: dict[str, Any], identity: object) -> Part:
     arguments = function.get("arguments", function.get("input", ""))
     if not isinstance(arguments, str):
         arguments = msgspec.json.encode(arguments).decode()
@@ -278,7 +291,7 @@ def _call(function: dict[str, Any], identity: Any) -> Part:
     )
 
 
-def _text(content: Any) -> str:
+def _text(content: object) -> str:
     """The text of a content value: a string, or the text parts of a list joined with line feeds."""
     if isinstance(content, str):
         return content

@@ -34,7 +34,7 @@ class Calibrations:
         return self.of(model).ratio
 
     def window(self, model: str, configured: int | None) -> int:
-        """A model's window in tokens: the learnt one, never above the configured one, else that of the table; 0 = unknown."""
+        """Gives a window in tokens: the learnt one, never above the configured one, else the table's; 0 = unknown."""
         learnt = self.of(model).known_window(time.time())
         listed = configured or table_window(model)
         return min(learnt, listed) if learnt and listed else learnt or listed

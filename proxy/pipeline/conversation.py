@@ -241,7 +241,7 @@ class Conversations:
             state.edit_seq = edit.seq
 
     def _record(self, case: Case, state: BranchState, view: View) -> Case:
-        """Queues what is new: messages, the path, facts, lineage's own rows. When nothing is, the receipt's batch suffices."""
+        """Queues what is new: messages, path, facts, lineage's rows. When nothing is, the receipt's batch suffices."""
         messages, old = case.transcript.messages, state.stored
         places = [place for place in range(case.new_from, len(messages)) if not _same(messages[place], old, place)]
         found: tuple[FactChange, ...] = ()
@@ -304,7 +304,7 @@ class Conversations:
 
 
 def spoken(link: Link) -> tuple[HumanTurn, ...]:
-    """Gives all human turns in the order in which they were said: what was cut out may be younger than what still stands."""
+    """Gives all human turns as they were said: what was cut out may be younger than what still stands."""
     return tuple(sorted((*link.base, *link.humans), key=lambda turn: turn.number))
 
 

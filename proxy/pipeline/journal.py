@@ -24,11 +24,12 @@ _GAVE_WAY = ("pins_over_budget", "pin_excerpted", "pin_left_out")
 class Journal:
     """Writes receipts and log lines, off the hot path."""
 
-    def __init__(self, store: Store, log: Log, counters: Counters, seal: Sealer) -> None:
+    def __init__(self, store: Store, log: Log, counters: Counters, seal: Sealer, *, tool_output: bool = True) -> None:
         self._store = store
         self._log = log
         self._counters = counters
         self._seal = seal
+        self._tool_output = tool_output
 
     def headers(self, passage: Passage) -> tuple[tuple[str, str], ...]:
         """Gives our response headers."""
@@ -139,7 +140,8 @@ class Journal:
                     if part.kind == "result":
                         call = asked.get(part.call_id)
                         name, arguments = (call.name, call.text) if call else (part.name, "")
-                        yield ToolCall(part.call_id, name, _digest(arguments), self._masked(outcome_of(part.text)))
+                        told = self._masked(outcome_of(part.text)) if self._tool_output else ""
+                        yield ToolCall(part.call_id, name, _digest(arguments), told)
         for made in answer.calls:
             yield ToolCall(made.id, made.name, _digest(made.arguments), origin="answer")
 

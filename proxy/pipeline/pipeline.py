@@ -18,8 +18,8 @@ from proxy.exchange import Call, Copy, Sink, early_reply, relay
 from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.journal import Journal
-from proxy.pipeline.passage import Outcome, Passage
 from proxy.pipeline.outgoing import headers_of
+from proxy.pipeline.passage import Outcome, Passage
 from proxy.pipeline.planner import Planner
 from proxy.pipeline.summarizing import Summarizer
 from proxy.settings import Settings

@@ -50,7 +50,7 @@ def _layered(layers: Sequence[Source]) -> Settings:
     class Layered(Settings):
         @classmethod
         def settings_customise_sources(
-            cls, settings_cls: type[BaseSettings], **_: PydanticBaseSettingsSource
+            cls, settings_cls: type[BaseSettings], *_: PydanticBaseSettingsSource, **__: PydanticBaseSettingsSource
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             return tuple(Layer(settings_cls, layer) for layer in reversed(layers))
 

@@ -1,7 +1,7 @@
 """Tells a running proxy that a person changed pins, through eight bytes of shared memory.
 
-A database read on the event loop would let go of the interpreter and wait for the writer's turn to end, on every request;
-looking at mapped memory costs nothing.
+A database read on the event loop would let go of the interpreter and wait for the writer's turn to end, on every
+request; looking at mapped memory costs nothing.
 """
 
 from __future__ import annotations
