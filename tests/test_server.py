@@ -99,7 +99,7 @@ async def running(
         doors = Doors(server, Readiness({"rules": False}), counters, {"facts": lambda query: {"facts": [], **query}})
         log = Log(io.StringIO())
         stack.callback(log.close)
-        gate = Gate(server, relaying, PassThrough(upstream), doors, log)
+        gate = Gate(server, {"/v1/chat/completions": relaying}, PassThrough(upstream), doors, log)
         url = await stack.enter_async_context(listening(gate.server()))
         yield Running(model, url, client, relaying, counters, log)
 
@@ -265,7 +265,7 @@ async def test_names_in_the_path_become_headers_of_ours(prefix, session, project
                 calls.append(call)
                 await original(call, sink)
 
-        gate = Gate(Server(), Keeping(), Keeping(), Doors(Server(), Readiness(), Counters()), proxy.log)
+        gate = Gate(Server(), {"/v1/chat/completions": Keeping()}, Keeping(), Doors(Server(), Readiness(), Counters()), proxy.log)
         async with listening(gate.server()) as url, proxy.client.post(f"{url}{prefix}{CHAT}?a=b", data=b"{}") as answer:
             assert answer.status == 200
         assert calls[0].path == f"{CHAT}?a=b"
