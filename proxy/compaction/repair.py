@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from proxy.compaction.blocks import fenced
 from proxy.compaction.rewrite import Writer
 from proxy.transcript import Message
+
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_blocks = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class _Block(msgspec.Struct):
+    tool_use_id: str = ""
 
 
 def repaired(messages: Sequence[Message], writer: Writer, *, near: bool = True) -> list[bytes] | None:
@@ -18,17 +27,35 @@ def repaired(messages: Sequence[Message], writer: Writer, *, near: bool = True) 
     out: list[bytes] = []
     open_calls: set[str] = set()
     for message in messages:
-        results = [part for part in message.parts if part.kind == "result" and part.call_id]
-        if not results:
-            calls = {part.call_id for part in message.parts if part.kind == "call"}
+        results = {part.call_id: part.text for part in message.parts if part.kind == "result" and part.call_id}
+        calls = {part.call_id for part in message.parts if part.kind == "call"}
+        if calls or not results:
             open_calls = calls if near else open_calls | calls
-        if any(part.call_id not in open_calls for part in results):
-            found = True
-            text = "\n".join(part.text for part in results)
-            out.append(
-                writer.user_message(f"[goalkeeper: a tool result whose call is gone, kept as data]\n{fenced(text)}")
-            )
-            continue
-        open_calls -= {part.call_id for part in results}
-        out.append(message.raw)
+        orphans = {name: _told(text) for name, text in results.items() if name not in open_calls}
+        open_calls -= results.keys()
+        if message.role == "assistant":  # results of the provider's own tools are its matter
+            orphans = {}
+        found = found or bool(orphans)
+        out.append(_mended(message, orphans, writer) if orphans else message.raw)
     return out if found else None
+
+
+def _told(text: str) -> str:
+    return f"[goalkeeper: a tool result whose call is gone, kept as data]\n{fenced(text)}"
+
+
+def _mended(message: Message, orphans: Mapping[str, str], writer: Writer) -> bytes:
+    """Gives the message with its orphans as texts; other blocks of it stay, results first."""
+    if message.role in ("tool", "function"):
+        return writer.user_message("\n".join(orphans.values()))
+    fields = _fields.decode(message.raw)
+    answers: list[msgspec.Raw] = []
+    others: list[msgspec.Raw] = []
+    for block in _blocks.decode(fields["content"]):
+        name = msgspec.json.decode(block, type=_Block).tool_use_id
+        if name in orphans:
+            others.append(msgspec.Raw(msgspec.json.encode({"type": "text", "text": orphans[name]})))
+        else:
+            (answers if name else others).append(block)
+    fields["content"] = msgspec.Raw(msgspec.json.encode(answers + others))
+    return msgspec.json.encode(fields)
