@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from proxy.compaction.blocks import one_line
 from proxy.errors import GoalkeeperError
 from proxy.transcript import Answer, Message
@@ -20,6 +18,7 @@ INSTRUCTION = (
     "Write what was done, what was found and what is unfinished, in plain sentences, at most 300 words. "
     "Do not state what the user said, wants or agreed to. Do not call tools."
 )
+_PROPER_ENDS = ("stop", "end_turn", "completed")  # chat, Messages, Responses
 _ABOUT_USER = re.compile(r"\b(?:the )?user\b|\bhuman\b|\bcustomer\b|\bagreed\b|\bapproved\b", re.IGNORECASE)
 _QUOTE = re.compile(r"[\"“«]([^\"”»]{12,400})[\"”»]")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+")
@@ -53,13 +52,9 @@ def source_text(messages: Sequence[Message], count: Callable[[str], int], window
         limit //= 2
 
 
-def request(model: str, source: str, max_tokens: int) -> bytes:
-    """Gives the body of a chat-completions request for the summary."""
-    messages = [
-        {"role": "system", "content": INSTRUCTION},
-        {"role": "user", "content": f"<log>\n{source}\n</log>\nCondense the log above."},
-    ]
-    return msgspec.json.encode({"model": model, "messages": messages, "max_tokens": max_tokens, "stream": False})
+def framed(source: str) -> str:
+    """Gives the text that the summariser gets beside its instruction."""
+    return f"<log>\n{source}\n</log>\nCondense the log above."
 
 
 def validated(answer: Answer, source: str, source_tokens: int, count: Callable[[str], int]) -> str:
@@ -68,7 +63,7 @@ def validated(answer: Answer, source: str, source_tokens: int, count: Callable[[
     faults = {
         "the summariser answered with a tool call": bool(answer.calls),
         "the summariser refused": bool(answer.refusal),
-        f"the summary ended with {answer.finish or 'no finish reason'}, not stop": answer.finish != "stop",
+        f"the summary ended with {answer.finish or 'no finish reason'}, not stop": answer.finish not in _PROPER_ENDS,
         "the summary is empty": not text,
     }
     for fault, found in faults.items():

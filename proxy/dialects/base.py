@@ -15,6 +15,7 @@ class Dialect(Protocol):
     """Reads and writes one wire format; knows nothing of pins or sessions."""
 
     name: str
+    path: str  # where its requests go
 
     def parse(self, body: bytes) -> Transcript:
         """Reads a request. Raises UnreadableBody."""
@@ -24,6 +25,9 @@ class Dialect(Protocol):
 
     def user_message(self, text: str) -> bytes:
         """Gives a message of the role user with this text."""
+
+    def question(self, model: str, order: str, text: str, max_tokens: int) -> bytes:
+        """Gives a whole request of our own: an order as system text, and the text that it is about."""
 
     def message(self, raw: bytes) -> Message:
         """Gives the message of these bytes. Raises UnreadableBody."""

@@ -26,6 +26,7 @@ class Chat:
     """Reads and writes chat completions; remembers messages that it has parsed, so equal bytes give the same object."""
 
     name = "chat"
+    path = "/v1/chat/completions"
 
     def __init__(self) -> None:
         self._bodies = BodyReader("messages", _message)
@@ -60,6 +61,11 @@ class Chat:
     def user_message(self, text: str) -> bytes:
         """Gives a message of the role user with this text."""
         return msgspec.json.encode({"role": "user", "content": text})
+
+    def question(self, model: str, order: str, text: str, max_tokens: int) -> bytes:
+        """Gives a request of our own: an order as system text, and the text that it is about."""
+        messages = [{"role": "system", "content": order}, {"role": "user", "content": text}]
+        return msgspec.json.encode({"model": model, "messages": messages, "max_tokens": max_tokens, "stream": False})
 
     def extend_message(self, raw: bytes, text: str, *, before: bool = False) -> bytes:
         """Gives the message with `text` added at its end (or before its own text), all other keys as they were."""

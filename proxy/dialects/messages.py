@@ -73,6 +73,11 @@ class Messages:
         """Gives a message of the role user with this text as a block of its own."""
         return msgspec.json.encode({"role": "user", "content": [_text_block(text)]})
 
+    def question(self, model: str, order: str, text: str, max_tokens: int) -> bytes:
+        """Gives a request of our own: an order as system text, and the text that it is about."""
+        asked = {"model": model, "max_tokens": max_tokens, "system": order}
+        return msgspec.json.encode({**asked, "messages": [{"role": "user", "content": text}]})
+
     def extend_message(self, raw: bytes, text: str, *, before: bool = False) -> bytes:
         """Gives the message with `text` as a block of its own; results stay in front of it in any case."""
         fields = object_fields(raw)

@@ -78,6 +78,11 @@ class Responses:
         """Gives an item of the role user with this text."""
         return _user_item(text)
 
+    def question(self, model: str, order: str, text: str, max_tokens: int) -> bytes:
+        """Gives a request of our own: an order as instructions, and the text that it is about; nothing is kept of it."""
+        asked = {"model": model, "instructions": order, "input": text, "max_output_tokens": max_tokens}
+        return msgspec.json.encode({**asked, "stream": False, "store": False})
+
     def extend_message(self, raw: bytes, text: str, *, before: bool = False) -> bytes:
         """Gives the item with `text` added at its end (or before its own content), all other keys as they were."""
         fields: dict[str, Any] = dict(object_fields(raw))

@@ -9,7 +9,7 @@ from proxy.compaction.cut import make_cut
 from proxy.compaction.draft import Policy, Tools
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.plan import draft_of
-from proxy.compaction.summary import Summary, SummaryRejected, request, source_text, validated
+from proxy.compaction.summary import INSTRUCTION, Summary, SummaryRejected, framed, source_text, validated
 from proxy.compaction.view import View
 from proxy.dialects.base import Dialect
 from proxy.errors import GoalkeeperError
@@ -20,7 +20,17 @@ from proxy.tokens import Counter
 from proxy.upstream import Upstream
 
 INTERNAL = ("x-goalkeeper-internal", "summary")
-_PASSED_ON = ("authorization", "x-api-key", "api-key", "openai-organization", "openai-project", "user-agent")
+_PASSED_ON = frozenset(
+    {
+        "anthropic-version",
+        "api-key",
+        "authorization",
+        "openai-organization",
+        "openai-project",
+        "user-agent",
+        "x-api-key",
+    }
+)
 
 
 class Summarizer:
@@ -39,7 +49,8 @@ class Summarizer:
         room = int(policy.budget.hard / max(policy.ratio, 0.01) * 0.8) - self._settings.max_tokens
         source = source_text(leaving, self._counter.text, max(room, 500) if policy.budget.hard else 0)
         model = self._settings.model or view.transcript.model
-        answered = await self._ask(call, request(model, source, self._settings.max_tokens))
+        asked = self._dialect.question(model, INSTRUCTION, framed(source), self._settings.max_tokens)
+        answered = await self._ask(call, asked)
         answer = self._dialect.answer(answered, sse=False)
         text = validated(answer, source, self._counter.text(source), self._counter.text)
         return Summary(text, cut.start, cut.end, model, answer.prompt_tokens + answer.completion_tokens)
@@ -50,7 +61,7 @@ class Summarizer:
         try:
             async with asyncio.timeout(self._settings.timeout_seconds):
                 reply = await self._upstream.send(
-                    "POST", "/v1/chat/completions", headers, body, identity=True, own=(INTERNAL,)
+                    "POST", self._dialect.path, headers, body, identity=True, own=(INTERNAL,)
                 )
                 try:
                     copy = Copy()
