@@ -78,11 +78,6 @@ class Responses:
         """Gives an item of the role user with this text."""
         return _user_item(text)
 
-    def question(self, model: str, order: str, text: str, max_tokens: int) -> bytes:
-        """Gives a request of our own: an order as instructions, and the text that it is about; nothing is kept of it."""
-        asked = {"model": model, "instructions": order, "input": text, "max_output_tokens": max_tokens}
-        return msgspec.json.encode({**asked, "stream": False, "store": False})
-
     def extend_message(self, raw: bytes, text: str, *, before: bool = False) -> bytes:
         """Gives the item with `text` added at its end (or before its own content), all other keys as they were."""
         fields: dict[str, Any] = dict(object_fields(raw))
@@ -97,9 +92,9 @@ class Responses:
         encoded["content"] = msgspec.Raw(msgspec.json.encode(content))
         return msgspec.json.encode(encoded)
 
-    def question(self, model: str, system: str, text: str, max_tokens: int) -> bytes:
+    def question(self, model: str, order: str, text: str, max_tokens: int) -> bytes:
         """Gives the body of a request of our own: one question, without tools, that the server doesn't keep."""
-        body = {"model": model, "instructions": system, "input": text, "max_output_tokens": max_tokens}
+        body = {"model": model, "instructions": order, "input": text, "max_output_tokens": max_tokens}
         return msgspec.json.encode({**body, "store": False, "stream": False})
 
     def answer(self, body: bytes, *, sse: bool) -> Answer:
