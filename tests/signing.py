@@ -74,11 +74,17 @@ class SigningModel:
     calls: bool = True
     dropped: list[str] = field(default_factory=list)  # signatures left out of the newest request
     refusals: int = 0
+    questions: list[Wire] = field(default_factory=list)  # what the proxy asked on its own
+    summary: str = "Modules were read; the tables hold rows."
     _count: int = 0
 
     def reply(self, seen: Seen) -> Reply:
         """Checks a request and answers it."""
         body = json.loads(seen.body)
+        if seen.header("x-goalkeeper-internal"):
+            self.questions.append(body)
+            content = [{"type": "text", "text": self.summary}]
+            return Reply(body=json.dumps({"content": content, "stop_reason": "end_turn"}).encode())
         binding = body.get("thinking", {}).get("block_binding")
         if binding and not self.can_drop:
             return self._refused("thinking.block_binding: Extra inputs are not permitted")
@@ -216,7 +222,7 @@ class Proxy:
         self.store.submit(Batch()).result()
         seen = self._fake.seen[first:]
         sent = {name.lower(): value for name, value in seen[-1].headers}
-        bodies = tuple(one.body for one in seen)
+        bodies = tuple(one.body for one in seen if one.header("x-goalkeeper-internal") is None)
         return Sent(sink.status, bodies, sent, json.loads(sink.data), receipt(self.store._db, "last"))
 
     def problems(self) -> list[str]:

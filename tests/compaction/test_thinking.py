@@ -117,6 +117,15 @@ async def test_reasoning_that_left_stays_away_and_what_is_thought_later_stays_va
         assert proxy.problems() == []
 
 
+async def test_a_summary_is_asked_for_in_this_dialect_and_stands_in_the_block(tmp_path: Path) -> None:
+    async with proxied(tmp_path, SigningModel(), budget=BUDGET, summarizer={"when": "inline"}) as proxy:
+        cut = await until_cut(proxy, begun())
+        (question,) = proxy.model.questions
+        assert [message["role"] for message in question["messages"]] == ["user"]
+        assert proxy.model.summary in words(cut)
+        assert "compaction_failed" not in cut.receipt["flags"]
+
+
 async def test_with_reasoning_switched_off_the_kept_blocks_leave_at_once(tmp_path: Path) -> None:
     async with proxied(tmp_path, SigningModel(can_drop=False), budget=BUDGET) as proxy:
         agent = begun()
