@@ -13,6 +13,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from proxy.assembly import Assembly, assemble
+from proxy.dialects.messages import Messages
 from proxy.errors import ClientGone, ConfigError, GoalkeeperError, NoWebSocket, TooLarge
 from proxy.exchange import Call, Exchange, PassThrough
 from proxy.settings import Settings
@@ -100,7 +101,7 @@ class Gate:
         )
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answers one HTTP request; errors raised on purpose become JSON in OpenAI's form."""
+        """Answers one HTTP request; errors raised on purpose become JSON in the form of the API that was asked."""
         sink = ResponseSink(request)
         try:
             return await self._answer(request, sink)
@@ -108,7 +109,7 @@ class Gate:
             self._counters.add("errors_total", error.code)
             self._log.info("error", method=request.method, code=error.code, status=error.status)
             if sink.response is None:
-                return _refusal(error)
+                return _refusal(error, request.raw_path)
             if sink.aborted and request.transport is not None:
                 request.transport.close()  # what was written still leaves, the end of the answer doesn't
             return sink.response
@@ -168,11 +169,13 @@ async def _body(request: web.BaseRequest, limit: int) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def _refusal(error: GoalkeeperError) -> web.Response:
-    body = {"error": {"message": str(error), "type": "goalkeeper_error", "param": None, "code": error.code}}
-    return web.Response(
-        status=error.status, body=msgspec.json.encode(body), headers={"Content-Type": "application/json"}
-    )
+def _refusal(error: GoalkeeperError, target: str) -> web.Response:
+    if _without_names(target)[0].startswith(Messages.path):  # token counts too
+        body = Messages().error(error)
+    else:
+        told = {"message": str(error), "type": "goalkeeper_error", "param": None, "code": error.code}
+        body = msgspec.json.encode({"error": told})
+    return web.Response(status=error.status, body=body, headers={"Content-Type": "application/json"})
 
 
 def run_server(settings: Settings) -> int:
