@@ -19,6 +19,7 @@ COMMENT = b": keep-alive\n\n"
 COPY_BYTES = 64 << 20
 STREAM_HEADERS = (("Content-Type", "text/event-stream"), ("Cache-Control", "no-cache"))
 _BORDERS = (b"\n\n", b"\r\n\r\n", b"\r\r")  # the blank line that ends an event
+_ENDS = (b"data: [DONE]", b"data:[DONE]", b'"message_stop"}')  # chat · Messages
 _TAIL = 64  # bytes that are enough to see a border and a closing mark
 
 StreamError = Callable[[GoalkeeperError], bytes]
@@ -129,7 +130,7 @@ class _Pulse:
 
     @property
     def done(self) -> bool:
-        return self._tail.rstrip().endswith(b"data: [DONE]") or self._tail.rstrip().endswith(b"data:[DONE]")
+        return self._tail.rstrip().endswith(_ENDS)
 
     async def _run(self) -> None:
         with contextlib.suppress(ClientGone):  # whoever writes the stream learns it too

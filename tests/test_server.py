@@ -417,6 +417,15 @@ async def test_an_upstream_that_is_down_gives_502_with_a_code():
             assert (await answer.json())["error"]["code"] == "upstream_unreachable"
 
 
+async def test_our_own_errors_have_the_form_of_the_api_that_was_asked():
+    async with running() as proxy:
+        await proxy.model.__aexit__()
+        async with proxy.ask(path="/v1/messages/count_tokens?beta=true") as answer:
+            assert answer.status == 502
+            told = await answer.json()
+            assert (told["type"], told["error"]["type"]) == ("error", "api_error")
+
+
 @pytest.mark.parametrize(
     "rubbish", [b"SSH-2.0-OpenSSH_9.2\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n", b"\x00\x01\x02\r\n\r\n", b""]
 )
