@@ -30,9 +30,10 @@ def array_items(data: bytes) -> list[bytes]:
 def value_span(body: bytes, fields: dict[str, bytes], name: str) -> tuple[int, int]:
     """Gives start and end of a top-level value in `body`.
 
-    Walks from key to key, jumping over each value by its known length. A key that stands twice makes the walk miss:
-    then the body means different things to different parsers, and UnreadableBody is raised.
+    Walks from key to key, jumping over each value by its known length. A key that stands twice makes the walk miss the
+    end: then the body means different things to different parsers, and UnreadableBody is raised.
     """
+    found = (0, 0)
     position = _skip(body, body.index(b"{") + 1)
     for key, value in fields.items():
         start = _skip(body, _after_string(body, position))
@@ -42,8 +43,11 @@ def value_span(body: bytes, fields: dict[str, bytes], name: str) -> tuple[int, i
         if not body.startswith(value, start):
             break
         if key == name:
-            return start, start + len(value)
-        position = _skip(body, _skip(body, start + len(value)) + 1)
+            found = start, start + len(value)
+        position = _skip(body, start + len(value))
+        if body[position : position + 1] == b"}" and found[1]:
+            return found
+        position = _skip(body, position + 1)
     raise UnreadableBody(f"can't place the key {name!r} in the body (is a key there twice?)")
 
 
