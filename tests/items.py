@@ -27,7 +27,7 @@ RESPONSES = Responses()
 TOOLS = Tools(count, RESPONSES, RESPONSES.message)
 GOAL = "Port the billing service to Go, with all of its tests."
 RULE = "Never touch the folder legacy."
-DEVELOPER: Item = {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "You are an agent."}]}
+DEVELOPER: Item = {"type": "message", "role": "developer", "content": "You are an agent."}
 TRIGGER: Item = {"type": "compaction_trigger"}
 
 
@@ -134,6 +134,4 @@ def sent(made: Plan) -> list[Item]:
 
 def texts(items: Sequence[Item]) -> list[str]:
     """The words of each item, else its kind."""
-    return [
-        "".join(part["text"] for part in item["content"]) if item["type"] == "message" else item["type"] for item in items
-    ]
+    return [RESPONSES.message(json.dumps(item).encode()).text or item["type"] for item in items]

@@ -7,6 +7,7 @@ directly before the item it led to, both or neither; what a server compacted is 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from proxy.compaction.invariants import Invariant, OpenRun, StrictRoles
 from proxy.transcript import Message, Part
@@ -39,17 +40,22 @@ class PairedItems:
         return frozenset(found | {f"call {call!r} without its output" for call in waiting})
 
 
-class OpenItems(OpenRun):
-    """The same as `open_run` where an answer is several items: it stays whole."""
+class WholeAnswers(OpenRun):
+    """Each answer stays whole, its words with the calls that they announce, and what is worked on right now too.
 
-    name = "open_items"
+    Calls that the server ran itself may be apart: one answer can hold many.
+    """
+
+    name = "whole_answers"
 
     def forbidden(self, messages: Sequence[Message]) -> frozenset[int]:
-        """No cut lies behind the start of the newest answer."""
+        """No cut lies inside an answer, nor behind the start of the newest one."""
         start = min(super().forbidden(messages), default=1) - 1
         while start > 0 and _assistant(messages[start]) and _assistant(messages[start - 1]):
             start -= 1
-        return frozenset(range(start + 1, len(messages) + 1))
+        pairs = enumerate(pairwise(messages), 1)
+        inside = {at for at, (one, other) in pairs if _assistant(one) and _assistant(other) and not _served(one)}
+        return frozenset(inside.union(range(start + 1, len(messages) + 1)))
 
 
 class ReasoningWithItem:
@@ -113,6 +119,11 @@ def reasoning(message: Message) -> bool:
     return _assistant(message) and bool(message.parts) and all(part.kind == "thinking" for part in message.parts)
 
 
+def _served(message: Message) -> bool:
+    """Whether it is a call that the server ran itself."""
+    return any(part.kind == "call" and not part.call_id for part in message.parts)
+
+
 def _seals(part: Part) -> bool:
     return part.kind == "opaque" and part.name == "compaction"
 
@@ -129,5 +140,5 @@ def _results(message: Message) -> list[str]:
     return [part.call_id for part in message.parts if part.kind == "result" and part.call_id]
 
 
-RESPONSES: tuple[Invariant, ...] = (PairedItems(), OpenItems(), ReasoningWithItem(), SealedHistory())
+RESPONSES: tuple[Invariant, ...] = (PairedItems(), WholeAnswers(), ReasoningWithItem(), SealedHistory())
 STRICT_RESPONSES: tuple[Invariant, ...] = (*RESPONSES, StrictRoles(("user",)))

@@ -98,7 +98,7 @@ def test_calls_are_the_assistants_and_outputs_are_the_tools():
     ("item", "name", "text"),
     [
         ({"type": "custom_tool_call", "call_id": "c", "name": "patch", "input": "*** Begin"}, "patch", "*** Begin"),
-        ({"type": "local_shell_call", "call_id": "c", "action": {"command": ["ls"]}}, "local_shell", '{"command":["ls"]}'),
+        ({"type": "local_shell_call", "call_id": "c", "action": {"command": "ls"}}, "local_shell", '{"command":"ls"}'),
         ({"type": "apply_patch_call", "call_id": "c", "operation": {"path": "a"}}, "apply_patch", '{"path":"a"}'),
         ({"type": "mcp_approval_request", "id": "c", "name": "deploy", "arguments": "{}"}, "deploy", "{}"),
     ],
@@ -159,7 +159,8 @@ def test_text_is_added_behind_or_before_the_items_own_and_all_else_stays():
     later = json.loads(RESPONSES.extend_message(raw, "b"))
     assert [part["text"] for part in later["content"]] == ["a", "b"]
     assert later["id"] == "msg_1"
-    assert [part["text"] for part in json.loads(RESPONSES.extend_message(raw, "b", before=True))["content"]] == ["b", "a"]
+    before = json.loads(RESPONSES.extend_message(raw, "b", before=True))
+    assert [part["text"] for part in before["content"]] == ["b", "a"]
     assert json.loads(RESPONSES.extend_message(b'{"role":"user","content":"a"}', "b"))["content"] == "a\n\nb"
 
 
