@@ -46,6 +46,8 @@ class Planner:
         if track is None:
             return passage
         policy = passage.policy = self.policy(case, track)
+        if case.transcript.options.get("truncation") == b'"auto"' and not policy.budget.trigger:
+            passage.flagged("truncation_auto", "the upstream may drop the oldest items, and its window isn't known")
         if passage.call.header("x-goalkeeper-bypass") in ("1", "true"):
             return passage.flagged("bypass")
         plan = make_plan(track.view, case.branch, track.state.memory, policy, self.tools)

@@ -1,0 +1,201 @@
+"""Requests that go on from what the upstream keeps: a real pipeline and store between a client and a model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.assembly import MODEL_PATHS, Parts, build_models
+from proxy.exchange import Call, Exchange
+from proxy.redaction import Sealer
+from proxy.settings import Settings
+from proxy.store.queries import receipt
+from proxy.store.rows import Batch
+from proxy.store.sqlite import Store
+from proxy.telemetry import Counters, Log
+from proxy.tokens import Counter
+from proxy.upstream import Upstream
+from tests.builders import PROFILES, RULES, count
+from tests.contract.world import Sink
+from tests.fake_model import FakeModel, Reply, Seen
+from tests.items import GOAL, RULE, Item, call, compaction, output, says, thought, user
+
+KEY = b"k" * 32
+HEADERS = (("Content-Type", "application/json"), ("Authorization", "Bearer one"))
+
+
+class Line:
+    """A proxy with its store, and a model that keeps what it is sent."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self._settings = settings
+        self.bodies: list[dict[str, Any]] = []
+        self.raw: list[bytes] = []
+        self._folder = folder
+        self._answer: list[Item] = []
+        self._runner = asyncio.Runner()
+        self._model = FakeModel(self._reply)
+        self._runner.run(self._model.__aenter__())
+        self._start()
+
+    def _start(self) -> None:
+        self._runner.run(self._started())
+
+    async def _started(self) -> None:
+        settings = Settings(upstream={"url": self._model.url}, data=self._folder, **self._settings)
+        seal, self._log = Sealer(KEY), Log(StringIO())
+        self._upstream, self._store = Upstream(settings.upstream.url), Store.open(self._folder, seal)
+        parts = (settings, self._upstream, self._store, seal, KEY, RULES, PROFILES, Counter(count), Counters(), self._log)
+        self.models: dict[str, Exchange] = dict(build_models(Parts(*parts)))
+
+    def _stop(self) -> None:
+        self._runner.run(self._upstream.close())
+        self._store.close()
+        self._log.close()
+
+    def restart(self) -> None:
+        """Ends the proxy and starts it again on the same folder."""
+        self._stop()
+        self._start()
+
+    def close(self) -> None:
+        """Ends everything."""
+        self._stop()
+        self._runner.run(self._model.__aexit__())
+        self._runner.close()
+
+    def _reply(self, seen: Seen) -> Reply:
+        self.raw.append(seen.body)
+        self.bodies.append(seen.json())
+        answer = {"id": f"resp_{len(self.bodies)}", "object": "response", "status": "completed", "output": self._answer}
+        return Reply(body=json.dumps(answer).encode())
+
+    def send(
+        self, *items: Item, answer: list[Item] | None = None, path: str = "/v1/responses", **fields: Any
+    ) -> dict[str, Any]:
+        """Sends a request, and gives the body that the model got."""
+        budget = fields.pop("budget", "")
+        self._answer = answer or [says("Fine, going on with the next module of the service.")]
+        headers = (*HEADERS, ("x-goalkeeper-budget", budget)) if budget else HEADERS
+        self.sent = json.dumps({"model": "demo", **fields, "input": list(items)}).encode()
+        self._runner.run(self.models[path].handle(Call("POST", path, headers, self.sent), Sink()))
+        return self.bodies[-1]
+
+    def receipt(self) -> dict[str, Any]:
+        """The newest receipt."""
+        self._store.submit(Batch()).result()
+        return receipt(self._store._db, "last")
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> Iterator[Line]:
+    made = Line(tmp_path / "data")
+    yield made
+    made.close()
+
+
+def work(line: Line, first: int, last: int, previous: str, **fields: Any) -> None:
+    """Several steps, each going on from the reply before."""
+    for number in range(first, last + 1):
+        line.send(
+            output(number - 1), answer=[thought(number), call(number)], previous_response_id=previous, **fields
+        )
+        previous = f"resp_{len(line.bodies)}"
+
+
+def test_a_request_that_names_a_known_reply_goes_out_as_it_came_and_is_the_same_branch(line):
+    line.send(user(GOAL), answer=[thought(1), call(1)])
+    branch = line.receipt()["branch"]
+    line.send(output(1), previous_response_id="resp_1")
+    assert line.raw[-1] == line.sent
+    found = line.receipt()
+    assert (found["branch"], found["relation"], found["messages"]) == (branch, "extends", 4)
+    assert (found["pins_present"], found["pins_active"]) == (1, 1)
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_chain_that_outgrows_its_budget_is_sent_whole_and_compacted(line, restart):
+    line.send(user(GOAL), answer=[thought(1), call(1)])
+    line.send(output(1), user(RULE), answer=[thought(2), call(2)], previous_response_id="resp_1")
+    work(line, 3, 12, "resp_2")
+    if restart:
+        line.restart()
+    previous = f"resp_{len(line.bodies)}"
+    body = line.send(output(12), previous_response_id=previous, budget="1000")
+    assert "previous_response_id" not in body
+    assert line.receipt()["compaction"] == "compaction"
+    whole = json.dumps(body["input"])
+    assert GOAL in whole
+    assert RULE in whole
+    assert body["input"][-1] == output(12)
+
+
+def test_behind_a_rewritten_request_the_chain_goes_on_from_the_new_reply(line):
+    line.send(user(GOAL), answer=[thought(1), call(1)])
+    work(line, 2, 12, "resp_1")
+    line.send(output(12), answer=[call(13)], previous_response_id="resp_12", budget="1000")
+    line.send(output(13), previous_response_id="resp_13", budget="1000")
+    assert line.raw[-1] == line.sent
+    found = line.receipt()
+    assert (found["changed"], len(found["insertions"]), found["compaction"]) == (False, 1, "")
+
+
+def test_a_chain_that_forks_off_before_a_rewrite_is_seen_as_it_stands_there(line):
+    line.send(user(GOAL), answer=[thought(1), call(1)])
+    work(line, 2, 12, "resp_1")
+    line.send(output(12), answer=[call(13)], previous_response_id="resp_12", budget="1000")
+    line.send(output(2), user(RULE), previous_response_id="resp_2", budget="1000")
+    assert line.raw[-1] == line.sent
+    assert line.receipt()["messages"] == 8
+
+
+@pytest.mark.parametrize("fields", [{"previous_response_id": "resp_x"}, {"conversation": "conv_1"}])
+def test_what_only_the_upstream_knows_passes_untouched_and_says_so(line, fields):
+    line.send(user("Go on."), **fields)
+    assert line.raw[-1] == line.sent
+    assert line.receipt()["flags"] == ["server_state"]
+
+
+def test_another_tenant_cannot_go_on_from_a_reply(line, monkeypatch):
+    line.send(user(GOAL))
+    monkeypatch.setattr("tests.test_replies.HEADERS", (("Authorization", "Bearer two"),))
+    line.send(user("Go on."), previous_response_id="resp_1")
+    assert line.receipt()["flags"] == ["server_state"]
+
+
+def test_a_reply_that_the_client_didnt_want_kept_isnt(line):
+    line.send(user(GOAL), store=False)
+    line.send(user("Go on."), previous_response_id="resp_1")
+    assert line.receipt()["flags"] == ["server_state"]
+
+
+def test_a_compaction_by_id_alone_passes_and_its_item_brings_the_words_back(line):
+    line.send(user(GOAL), answer=[says("Fine.")])
+    line.send(user(RULE), previous_response_id="resp_1")
+    line.send(answer=[compaction()], path="/v1/responses/compact", previous_response_id="resp_2")
+    assert line.raw[-1] == line.sent
+    body = line.send(compaction(), user("Go on."))
+    assert [item["type"] for item in body["input"]] == ["compaction", "message", "message"]
+    words = json.dumps(body["input"][1])
+    assert GOAL in words
+    assert RULE in words
+
+
+@pytest.mark.parametrize(("window", "flags"), [(None, ["truncation_auto"]), (60_000, [])])
+def test_a_server_that_may_truncate_by_itself_is_named_where_the_window_is_unknown(tmp_path, window, flags):
+    line = Line(tmp_path / "data", models={"demo": {"window": window}} if window else {})
+    line.send(user(GOAL), truncation="auto")
+    assert (line.raw[-1], line.receipt()["flags"]) == (line.sent, flags)
+    line.close()
+
+
+def test_every_path_of_a_dialect_has_one_pipeline(line):
+    models = line.models
+    assert models.keys() == MODEL_PATHS.keys()
+    assert models["/v1/responses"] is models["/v1/responses/compact"]
