@@ -51,8 +51,8 @@ class Line:
         settings = Settings(upstream={"url": self._model.url}, data=self._folder, **self._settings)
         seal, self._log = Sealer(KEY), Log(StringIO())
         self._upstream, self._store = Upstream(settings.upstream.url), Store.open(self._folder, seal)
-        parts = (settings, self._upstream, self._store, seal, KEY, RULES, PROFILES, Counter(count), Counters(), self._log)
-        self.models: dict[str, Exchange] = dict(build_models(Parts(*parts)))
+        shared = (settings, self._upstream, self._store, seal, KEY, RULES, PROFILES)
+        self.models: dict[str, Exchange] = dict(build_models(Parts(*shared, Counter(count), Counters(), self._log)))
 
     def _stop(self) -> None:
         self._runner.run(self._upstream.close())
@@ -190,9 +190,11 @@ def test_a_compaction_by_id_alone_passes_and_its_item_brings_the_words_back(line
 @pytest.mark.parametrize(("window", "flags"), [(None, ["truncation_auto"]), (60_000, [])])
 def test_a_server_that_may_truncate_by_itself_is_named_where_the_window_is_unknown(tmp_path, window, flags):
     line = Line(tmp_path / "data", models={"demo": {"window": window}} if window else {})
-    line.send(user(GOAL), truncation="auto")
-    assert (line.raw[-1], line.receipt()["flags"]) == (line.sent, flags)
-    line.close()
+    try:
+        line.send(user(GOAL), truncation="auto")
+        assert (line.raw[-1], list(line.receipt()["flags"])) == (line.sent, flags)
+    finally:
+        line.close()
 
 
 def test_every_path_of_a_dialect_has_one_pipeline(line):
