@@ -60,6 +60,20 @@ def _plain(value: Any) -> Any:
     return plain
 
 
+def fault(messages: list[Wire]) -> str:
+    """What is wrong with the order of roles, calls and results; "" for nothing."""
+    waiting: set[str] = set()
+    for place, message in enumerate(messages):
+        if message["role"] != ("assistant" if place % 2 else "user"):
+            return f"messages.{place}: roles must alternate, the user begins"
+        blocks = message["content"] if isinstance(message["content"], list) else []
+        answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+        if set(answered) != waiting or any(block["type"] != "tool_result" for block in blocks[: len(answered)]):
+            return f"messages.{place}: tool_use ids need tool_result blocks right behind them"
+        waiting = {block["id"] for block in blocks if block["type"] == "tool_use"}
+    return ""
+
+
 def reasoning(messages: list[Wire]) -> list[Wire]:
     """All reasoning blocks."""
     blocks = [block for message in messages if isinstance(message["content"], list) for block in message["content"]]
@@ -90,6 +104,8 @@ class SigningModel:
             return self._refused("thinking.block_binding: Extra inputs are not permitted")
         if binding and BETA not in (seen.header("anthropic-beta") or ""):
             return self._refused("thinking.block_binding: needs a beta header")
+        if wrong := fault(body["messages"]):
+            return self._refused(wrong)
         self.dropped = []
         read: list[Wire] = []
         for place, message in enumerate(body["messages"]):

@@ -170,6 +170,21 @@ async def test_a_word_added_by_hand_goes_behind_the_newest_results_and_stays_the
         assert proxy.model.refusals == 0
 
 
+async def test_where_the_newest_message_is_not_the_users_a_lost_word_waits_and_the_receipt_says_so(
+    tmp_path: Path,
+) -> None:
+    async with proxied(tmp_path, SigningModel(calls=False)) as proxy:
+        agent = begun()
+        first = await proxy.send(agent)
+        agent.take(first.answer, 0)
+        agent.say("Go on.")
+        agent.messages.append({"role": "assistant", "content": "The next module"})
+        proxy.pin(first.receipt["session"], "Use tabs.")
+        sent = await proxy.send(agent)
+        assert "restore_waits" in sent.receipt["flags"]
+        assert sent.forwarded == (agent.body(),)
+
+
 async def until_refused(proxy: Proxy, agent: Agent, most: int = 12) -> Sent:
     """Works until the model refuses a body; gives that exchange."""
     for _ in range(most):
