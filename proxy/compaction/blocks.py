@@ -7,14 +7,16 @@ data: our own marks are escaped in it, so that hostile output can't imitate part
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from types import MappingProxyType
 
-from proxy.pins.keep import Shown
+from proxy.pins.keep import Shown, archive_id
 from proxy.pins.model import Entry, Pin, Status
 
 MARK = "[goalkeeper"
-_OWN_MARK = re.compile(r"\[\s*goalkeeper", re.IGNORECASE)
+_UNSEEN = r"\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff"  # characters that nobody sees
+_OWN_MARK = re.compile(rf"\[[{_UNSEEN}]*goalkeeper", re.IGNORECASE)
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _TITLES = {
     "goal": "Current goal",
@@ -40,13 +42,23 @@ def span(first: int, last: int) -> str:
     return f"turn {first}" if first >= last else f"turns {first}-{last}"
 
 
-def user_words(shown: Sequence[Shown], ended: Sequence[Pin], first: int, last: int) -> str:
-    """Gives part one: binding words of the user from these turns, and which earlier turns no longer hold."""
+def user_words(
+    shown: Sequence[Shown],
+    ended: Sequence[Pin],
+    first: int,
+    last: int,
+    images: Mapping[bytes, int] = MappingProxyType({}),
+) -> str:
+    """Gives part one: binding words of the user from these turns, and which earlier turns no longer hold.
+
+    `images` gives how many pictures came with a turn, by its key: they leave, and their place in the archive is named.
+    """
     if not shown and not ended:
         return ""
     lines = [f"{MARK} 1/2: the user's own words from {span(first, last)} that hold, word for word]"]
     for one in shown:
         lines.extend(_pin_lines(one))
+        lines.extend(image_lines(one.pin, images.get(one.pin.key, 0)))
     lines.extend(_ended_line(pin) for pin in ended)
     return "\n".join(lines)
 
@@ -103,6 +115,12 @@ def _pin_lines(one: Shown) -> list[str]:
     if pin.fallen:
         lines.append(f'No longer valid in it: "{one_line(pin.fallen, 300)}" (replaced later)')
     return lines
+
+
+def image_lines(said: Pin | Entry, count: int) -> list[str]:
+    """Gives a line for each picture that came with words and doesn't stand beside them any more."""
+    archived = archive_id(said.message)
+    return [f"[image {number} of turn {said.turn}, archived {archived}]" for number in range(1, count + 1)]
 
 
 def _ended_line(pin: Pin) -> str:

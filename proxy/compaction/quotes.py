@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from proxy.lineage.keys import normal
 
-_QUOTE = re.compile('["\u201c\u201e\u00ab\u300c]([^"\u201c\u201d\u00bb\u300d]{8,400})["\u201d\u00bb\u300d]')
+_QUOTE = re.compile('["\u201c\u201e\u00ab\u300c]([^"\u201c\u201d\u00bb\u300d]{8,400})["\u201c\u201d\u00bb\u300d]')
 _WORDS = 3  # shorter quotes are names of files and fields
 
 

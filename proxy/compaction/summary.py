@@ -20,7 +20,7 @@ INSTRUCTION = (
 )
 _PROPER_ENDS = ("stop", "end_turn", "completed")  # chat, Messages, Responses
 _ABOUT_USER = re.compile(r"\b(?:the )?user\b|\bhuman\b|\bcustomer\b|\bagreed\b|\bapproved\b", re.IGNORECASE)
-_QUOTE = re.compile(r"[\"“«]([^\"”»]{12,400})[\"”»]")
+_QUOTE = re.compile(r"[\"“„«「]([^\"“”»」]{12,400})[\"“”»」]")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+")
 
 
