@@ -7,15 +7,18 @@ of it; `previous_response_id` and `conversation` name history that the server ho
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from proxy.dialects import sse
 from proxy.dialects.base import Answer, Call
+from proxy.dialects.body import Body, BodyReader
 from proxy.dialects.items import TRIGGER, read_item, refusals
-from proxy.dialects.jsonbytes import array_items, object_fields, value_span
-from proxy.dialects.memory import Memory, number, string
+from proxy.dialects.jsonbytes import object_fields, value_span
+from proxy.dialects.memory import number, string
 from proxy.dialects.openai import error_body, error_fields
 from proxy.errors import GoalkeeperError, UnreadableBody
 from proxy.transcript import Message, Transcript
@@ -31,14 +34,12 @@ class Responses:
     path = "/v1/responses"
 
     def __init__(self) -> None:
-        self._memory = Memory()
+        self._bodies = BodyReader("input", read_item)
 
     def parse(self, body: bytes) -> Transcript:
         """Reads a request. Raises UnreadableBody."""
-        fields = object_fields(body)
-        continues = string(fields.get(_PREVIOUS)) or _conversation(fields.get("conversation"))
-        items = self._input(fields.get("input"), alone=not continues)
-        head, tail = _frame(body, fields, detached=bool(continues))
+        read = self._read(body)
+        fields, items = read.fields, read.messages
         tools = fields.get("tools", b"")
         return Transcript(
             dialect=self.name,
@@ -49,26 +50,37 @@ class Responses:
             stream=fields.get("stream") == b"true",
             max_output=number(fields.get("max_output_tokens")),
             response_format=fields.get("text", b"").decode(),
-            head=head,
-            tail=tail,
-            options={name: value for name, value in fields.items() if name not in ("input", "tools")},
+            head=read.head,
+            tail=read.tail,
+            options=fields,
             system=string(fields.get("instructions")),
-            continues=continues,
+            continues=_continues(fields),
             compacts=bool(items) and any(part.name == TRIGGER for part in items[-1].parts if part.kind == "opaque"),
         )
 
-    def _input(self, given: bytes | None, *, alone: bool) -> tuple[Message, ...]:
-        if given is not None and given.startswith(b"["):
-            return tuple(map(self.message, array_items(given)))
-        if given is not None and given.startswith(b'"'):
-            return (self.message(_user_item(string(given))),)
-        if alone:
-            raise UnreadableBody("the body has no input")
-        return ()
+    def _read(self, body: bytes) -> Body:
+        """Takes a body apart; what goes on from a history of the server is framed without naming that."""
+        try:
+            read = self._bodies.body(body)
+        except UnreadableBody:
+            read = self._without_list(body)
+        return replace(read, head=_head(read.fields), tail=b"]}") if _continues(read.fields) else read
+
+    def _without_list(self, body: bytes) -> Body:
+        """Takes a body apart whose input is a text, or none where the server holds the history."""
+        fields = object_fields(body)
+        given = fields.get("input", b"null")
+        if given.startswith(b'"'):
+            start, end = value_span(body, fields, "input")
+            item = self.message(_user_item(string(given)))
+            return Body(_others(fields), (item,), body[:start] + b"[", b"]" + body[end:])
+        if given == b"null" and _continues(fields):
+            return Body(_others(fields), (), b"", b"")
+        raise UnreadableBody("the body has no input")
 
     def message(self, raw: bytes) -> Message:
         """Gives the item of these bytes. Raises UnreadableBody."""
-        return self._memory.message(raw, read_item)
+        return self._bodies.message(raw)
 
     def render(self, transcript: Transcript, messages: Sequence[bytes]) -> bytes:
         """Gives a body with these items as its input, which goes on from nothing that the server holds."""
@@ -208,16 +220,19 @@ def _user_item(text: str) -> bytes:
     return msgspec.json.encode({"type": "message", "role": "user", "content": content})
 
 
-def _frame(body: bytes, fields: dict[str, bytes], *, detached: bool) -> tuple[bytes, bytes]:
-    """Gives what stands before and behind the items of a rewritten body; detached: without what the server holds."""
-    if detached:
-        others = [name for name in fields if name not in ("input", _PREVIOUS)]
-        head = b"{" + b"".join(msgspec.json.encode(name) + b":" + fields[name] + b"," for name in others)
-        return head + b'"input":[', b"]}"
-    start, end = value_span(body, fields, "input")
-    if fields["input"].startswith(b"["):
-        return body[: start + 1], body[end - 1 :]
-    return body[:start] + b"[", b"]" + body[end:]
+def _others(fields: dict[str, bytes]) -> dict[str, bytes]:
+    return {name: value for name, value in fields.items() if name != "input"}
+
+
+def _head(fields: dict[str, bytes]) -> bytes:
+    """Gives what stands before the items of a body that carries its whole history."""
+    own = [msgspec.json.encode(name) + b":" + value + b"," for name, value in fields.items() if name != _PREVIOUS]
+    return b"{" + b"".join(own) + b'"input":['
+
+
+def _continues(fields: dict[str, bytes]) -> str:
+    """Gives the id of what the server holds and the body goes on from, "" when it carries all itself."""
+    return string(fields.get(_PREVIOUS)) or _conversation(fields.get("conversation"))
 
 
 def _conversation(raw: bytes | None) -> str:
@@ -227,6 +242,7 @@ def _conversation(raw: bytes | None) -> str:
     return value if isinstance(value, str) else ""
 
 
+@lru_cache(maxsize=64)
 def _tool_names(raw: bytes) -> tuple[str, ...]:
     tools = msgspec.json.decode(raw) if raw else None
     names = []
