@@ -1,47 +1,53 @@
-"""Mending of what the client sent wrong: only results whose call is gone, and only when asked for."""
+"""Tool results whose calls are gone: the client's own mistake, mended where the settings ask for it."""
 
 from __future__ import annotations
 
 import json
-
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from typing import Any
 
 from proxy.compaction.repair import repaired
-from tests.builders import CHAT, GOAL, SYSTEM, Wire, call, parsed, result, says, step, user
-from tests.contract.wire import pairing_faults
+from proxy.dialects.chat import Chat
+from proxy.dialects.messages import Messages
+
+MESSAGES = Messages()
+CHAT = Chat()
 
 
-def mended(*messages: Wire) -> list[Wire] | None:
-    out = repaired(parsed(*messages), CHAT)
+def result(identity: str, text: str) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": identity, "content": text}
+
+
+def call(identity: str, kind: str = "tool_use") -> dict[str, Any]:
+    return {"type": kind, "id": identity, "name": "run", "input": {}}
+
+
+def mended(dialect: Any, *messages: dict[str, Any]) -> list[Any] | None:
+    out = repaired([dialect.message(json.dumps(message).encode()) for message in messages], dialect)
     return None if out is None else [json.loads(raw) for raw in out]
 
 
-def test_a_sound_body_needs_no_mending():
-    assert mended(SYSTEM, user(GOAL), *step(1), says("Done.")) is None
-
-
-def test_an_orphan_becomes_text_that_says_what_it_is():
-    out = mended(SYSTEM, user(GOAL), result("gone", "```\nrow\n```"), says("Hm."))
+def test_an_orphan_beside_other_blocks_becomes_a_text_and_the_rest_stays() -> None:
+    asked = {"role": "assistant", "content": [call("t2")]}
+    words = {"type": "text", "text": "and now?"}
+    answer = {"role": "user", "content": [result("t1", "lost"), result("t2", "ok"), words]}
+    out = mended(MESSAGES, {"role": "user", "content": "go"}, asked, answer)
     assert out is not None
-    assert out[2]["role"] == "user"
-    assert out[2]["content"].startswith("[goalkeeper: a tool result whose call is gone, kept as data]\n````\n")
-    assert "row" in out[2]["content"]
-    assert out[3] == says("Hm.")
+    first, second, third = out[2]["content"]
+    assert first == result("t2", "ok")
+    assert second["type"] == "text"
+    assert "lost" in second["text"]
+    assert third == words
 
 
-@settings(max_examples=80, deadline=None)
-@given(st.lists(st.sampled_from(["call", "answer a", "answer b", "says", "user"]), max_size=8))
-def test_no_result_is_left_without_its_call_whatever_was_lost(kinds: list[str]):
-    made = {
-        "call": says("", call("a"), call("b")),
-        "answer a": result("a", "x"),
-        "answer b": result("b", "y"),
-        "says": says("Fine."),
-        "user": user("Go on."),
-    }
-    talk = [made[kind] for kind in kinds]
-    out = mended(*talk)
-    faults = [fault for fault in pairing_faults(out if out is not None else talk) if fault.startswith("result")]
-    assert faults == []
-    assert out is None or len(out) == len(talk)
+def test_results_of_the_providers_own_tools_stand_beside_their_calls() -> None:
+    found = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+    content = [call("s1", "server_tool_use"), found, call("t1")]
+    asked = {"role": "assistant", "content": content}
+    assert mended(MESSAGES, asked, {"role": "user", "content": [result("t1", "ok")]}) is None
+
+
+def test_an_orphan_of_chat_becomes_a_message_of_the_user() -> None:
+    out = mended(CHAT, {"role": "user", "content": "go"}, {"role": "tool", "tool_call_id": "t", "content": "lost"})
+    assert out is not None
+    assert out[1]["role"] == "user"
+    assert "lost" in out[1]["content"]
