@@ -39,6 +39,11 @@ class Running:
                 return int(line.split()[1]) / 1024
         raise RuntimeError("no VmRSS in /proc")
 
+    def cpu(self) -> float:
+        """CPU seconds spent so far, by all threads (Linux)."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
 
 def announce(port: int) -> None:
     """Tells the parent process where we listen."""
