@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -57,11 +57,12 @@ def write_block(
     identity = _identity(draft, span, form, content)
     kept = _kept(draft, content, replaces)
     gone = content.withdrawn if reason == "pins" else _newly_ended(draft, replaces)
-    words = blocks.user_words(kept.pins, gone, span.first, span.last)
+    images = {turn.key: len(turn.images) for turn in (*draft.view.base, *draft.view.humans) if turn.images}
+    words = blocks.user_words(kept.pins, gone, span.first, span.last, images)
     steps = fit(content.lines, content.log_room, count, identity) if content.lines else ()
     if content.summary:
         steps = ((span.first, f"summary by a model: {blocks.escape(content.summary)}"), *steps)
-    log = blocks.work_log(_log(kept, content, steps, identity), span.first, span.last)
+    log = blocks.work_log(_log(kept, content, steps, identity, images), span.first, span.last)
     text = "\n\n".join(part for part in (words, log) if part)
     log_tokens = sum(count(line) + 1 for _, line in steps)
     tokens = count(text) + MESSAGE_TOKENS
@@ -140,7 +141,9 @@ def _kept(draft: Draft, content: Content, replaces: Sequence[str]) -> Kept:
     )
 
 
-def _log(kept: Kept, content: Content, steps: Sequence[tuple[int, str]], identity: str) -> list[str]:
+def _log(
+    kept: Kept, content: Content, steps: Sequence[tuple[int, str]], identity: str, images: Mapping[bytes, int]
+) -> list[str]:
     """Puts steps, history and ended pins in the order of their turns."""
     answered = sorted(line.turn for line in content.lines if line.kind == "answer")
     told: list[tuple[int, str]] = list(steps)
@@ -151,6 +154,8 @@ def _log(kept: Kept, content: Content, steps: Sequence[tuple[int, str]], identit
     for line in kept.history:
         done = next((turn for turn in answered if turn > line.entry.turn), 0)
         told.append((line.entry.turn, blocks.history_line(line.entry, line.text, done=done)))
+        pictures = blocks.image_lines(line.entry, images.get(line.entry.key, 0))
+        told.extend((line.entry.turn, picture) for picture in pictures)
     told.extend((pin.turn, blocks.ended_goal_line(pin, pin.text)) for pin in content.past)
     told.sort(key=lambda item: item[0])
     return [text for _, text in told]
