@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Iterator
 from io import StringIO
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from proxy.assembly import MODEL_PATHS, Parts, build_models
+from proxy.errors import ClientGone
 from proxy.exchange import Call, Exchange
 from proxy.redaction import Sealer
 from proxy.settings import Settings
@@ -23,11 +25,24 @@ from proxy.tokens import Counter
 from proxy.upstream import Upstream
 from tests.builders import PROFILES, RULES, count
 from tests.contract.world import Sink
-from tests.fake_model import FakeModel, Reply, Seen
+from tests.fake_model import SSE, FakeModel, Reply, Seen
 from tests.items import GOAL, RULE, Item, call, compaction, output, says, thought, user
 
 KEY = b"k" * 32
 HEADERS = (("Content-Type", "application/json"), ("Authorization", "Bearer one"))
+
+
+class Leaving(Sink):
+    """A client that closes the connection as soon as it has read an event."""
+
+    def __init__(self, event: bytes) -> None:
+        super().__init__()
+        self._event = event
+
+    async def write(self, data: bytes) -> None:
+        """Leaves instead of waiting for what comes behind the event."""
+        if self._event in data:
+            raise ClientGone("the client left")
 
 
 class Line:
@@ -74,18 +89,30 @@ class Line:
         self.raw.append(seen.body)
         self.bodies.append(seen.json())
         answer = {"id": f"resp_{len(self.bodies)}", "object": "response", "status": "completed", "output": self._answer}
-        return Reply(body=json.dumps(answer).encode())
+        if not seen.json().get("stream"):
+            return Reply(body=json.dumps(answer).encode())
+        events = [{"type": "response.output_text.delta", "delta": "Fi"}, {"type": "response.completed", "response": answer}]
+        return Reply(headers=SSE, chunks=[f"data: {json.dumps(event)}\n\n".encode() for event in events])
 
     def send(
-        self, *items: Item, answer: list[Item] | None = None, path: str = "/v1/responses", **fields: Any
+        self,
+        *items: Item,
+        answer: list[Item] | None = None,
+        path: str = "/v1/responses",
+        sink: Sink | None = None,
+        **fields: Any,
     ) -> dict[str, Any]:
         """Sends a request, and gives the body that the model got."""
         budget = fields.pop("budget", "")
         self._answer = answer or [says("Fine, going on with the next module of the service.")]
         headers = (*HEADERS, ("x-goalkeeper-budget", budget)) if budget else HEADERS
         self.sent = json.dumps({"model": "demo", **fields, "input": list(items)}).encode()
-        self._runner.run(self.models[path].handle(Call("POST", path, headers, self.sent), Sink()))
+        self._runner.run(self._handled(Call("POST", path, headers, self.sent), sink or Sink()))
         return self.bodies[-1]
+
+    async def _handled(self, call: Call, sink: Sink) -> None:
+        with contextlib.suppress(ClientGone):
+            await self.models[call.path].handle(call, sink)
 
     def receipt(self) -> dict[str, Any]:
         """The newest receipt."""
@@ -185,6 +212,13 @@ def test_a_compaction_by_id_alone_passes_and_its_item_brings_the_words_back(line
     words = json.dumps(body["input"][1])
     assert GOAL in words
     assert RULE in words
+
+
+def test_a_client_that_leaves_behind_the_last_event_got_the_whole_answer(line):
+    line.send(user(GOAL), stream=True, sink=Leaving(b"response.completed"))
+    assert (line.receipt()["status"], line.receipt()["partial"]) == (200, False)
+    line.send(user("Go on."), previous_response_id="resp_1")
+    assert line.receipt()["relation"] == "extends"
 
 
 @pytest.mark.parametrize(("window", "flags"), [(None, ["truncation_auto"]), (60_000, [])])

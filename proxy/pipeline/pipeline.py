@@ -30,6 +30,7 @@ from proxy.transcript import Transcript
 from proxy.upstream import Reply, Upstream
 
 _RATE_OR_AUTH = (401, 402, 403, 407, 408, 425, 429)
+_OK = 200
 _REFUSED = range(400, 500)
 _REFUSAL_BYTES = 1 << 20
 _ROUGH_BYTES = 128 << 10  # a body up to this size doesn't wait for the vocabulary
@@ -75,6 +76,7 @@ class Pipeline:
         """Answers one call. Raises GoalkeeperError when the client has to get an error of ours."""
         passage = await self._decided(call)
         copy = Copy()
+        reply: Reply | None = None
         try:
             passage, reply = await self._accepted(passage, sink)
             await self._committed(passage)
@@ -87,7 +89,7 @@ class Pipeline:
                 stream_error=self._dialect.stream_error,
             )
         except (ClientGone, asyncio.CancelledError):
-            self._finish(passage.flagged("client_gone"), Outcome(0, copy.text(), partial=True))
+            self._finish(passage, self._left(passage, reply, copy))
             raise
         except UpstreamBroken as error:
             broken = passage.flagged("upstream_broken", str(error))
@@ -97,6 +99,15 @@ class Pipeline:
             self._finish(passage.flagged(error.code, str(error)), Outcome(error.status))
             raise
         self._finish(passage, Outcome(reply.status, copy.text(reply.header("content-encoding")), sse=reply.sse))
+
+    def _left(self, passage: Passage, reply: Reply | None, copy: Copy) -> Outcome:
+        """Tells how an exchange ended whose client left: one that left behind the answer's last event got all of it."""
+        sse = reply is not None and reply.sse
+        body = copy.text(reply.header("content-encoding") if reply is not None else "")
+        if reply is not None and reply.status == _OK and self._dialect.answer(body, sse=sse).complete:
+            return Outcome(_OK, body, sse=sse)
+        passage.flagged("client_gone")
+        return Outcome(0, body, sse=sse, partial=True)
 
     async def _decided(self, call: Call) -> Passage:
         """Decides what goes out. Fails open: an error inside costs the rewriting, never the request."""
