@@ -91,8 +91,8 @@ class Line:
         answer = {"id": f"resp_{len(self.bodies)}", "object": "response", "status": "completed", "output": self._answer}
         if not seen.json().get("stream"):
             return Reply(body=json.dumps(answer).encode())
-        events = [{"type": "response.output_text.delta", "delta": "Fi"}, {"type": "response.completed", "response": answer}]
-        return Reply(headers=SSE, chunks=[f"data: {json.dumps(event)}\n\n".encode() for event in events])
+        last = {"type": "response.completed", "response": answer}
+        return Reply(headers=SSE, chunks=[f"data: {json.dumps(last)}\n\n".encode()])
 
     def send(
         self,
