@@ -1,7 +1,7 @@
 """How long Goalkeeper takes to listen, and how much memory it holds: at that moment, and after a 20k request.
 
-`start_s` counts from the start of Python to the line "listening on …"; `start_cpu_s` is the CPU time of the same, which a
-busy machine stretches less.
+`start_s` counts from the start of Python to the line "listening on …"; `start_cpu_s` is the CPU time of the same, which
+a busy machine stretches less.
 
 Run: python -m benchmarks.memory [--starts 5]
 """
