@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from proxy.assembly import MODEL_PATHS, Parts, build_models
+from proxy.cli.main import main
 from proxy.errors import ClientGone
 from proxy.exchange import Call, Exchange
 from proxy.redaction import Sealer
@@ -26,7 +27,7 @@ from proxy.upstream import Upstream
 from tests.builders import PROFILES, RULES, count
 from tests.contract.world import Sink
 from tests.fake_model import SSE, FakeModel, Reply, Seen
-from tests.items import GOAL, RULE, Item, call, compaction, output, says, thought, user
+from tests.items import GOAL, RULE, Item, call, compaction, environment, output, says, thought, user
 
 KEY = b"k" * 32
 HEADERS = (("Content-Type", "application/json"), ("Authorization", "Bearer one"))
@@ -84,6 +85,11 @@ class Line:
         self._stop()
         self._runner.run(self._model.__aexit__())
         self._runner.close()
+
+    def verified(self) -> int:
+        """The exit code of `goalkeeper verify`."""
+        self._store.submit(Batch()).result()
+        return main(["verify", "--data", str(self._folder)])
 
     def _reply(self, seen: Seen) -> Reply:
         self.raw.append(seen.body)
@@ -212,6 +218,16 @@ def test_a_compaction_by_id_alone_passes_and_its_item_brings_the_words_back(line
     words = json.dumps(body["input"][1])
     assert GOAL in words
     assert RULE in words
+
+
+def test_what_was_sent_is_verified_with_the_profiles_that_read_it(line):
+    line.send(user(GOAL), answer=[thought(1), call(1)])
+    work(line, 2, 3, "resp_1")
+    line.send(environment(), user("Another language model started to solve this problem and produced a summary of it."))
+    line.send(answer=[compaction()], path="/v1/responses/compact", previous_response_id="resp_3")
+    line.send(environment(), compaction(), user("Go on."))
+    assert GOAL in json.dumps(line.bodies[-1])
+    assert line.verified() == 0
 
 
 def test_a_client_that_leaves_behind_the_last_event_got_the_whole_answer(line):

@@ -9,6 +9,7 @@ from proxy.cli.main import printable
 from proxy.cli.output import add_json_flag, print_json
 from proxy.clients import load_profiles
 from proxy.dialects.known import all_dialects
+from proxy.settings import packaged_folder
 from proxy.store.replay import Replay, verify
 
 
@@ -21,7 +22,7 @@ def run(args: argparse.Namespace) -> int:
     """Checks pairing, pins, prefixes and what was forwarded."""
     data = open_data(args)
     clients = data.settings.clients
-    profiles = load_profiles(clients.folders).with_settings(
+    profiles = load_profiles([packaged_folder() / "clients", *clients.folders]).with_settings(
         ignore_tags=clients.ignore_tags,
         answer_tools=clients.answer_tools,
         denial_patterns=clients.denial_patterns,
