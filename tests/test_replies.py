@@ -127,7 +127,8 @@ class Line:
 
 
 @pytest.fixture
-def line(tmp_path: Path) -> Iterator[Line]:
+def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     made = Line(tmp_path / "data")
     yield made
     made.close()
