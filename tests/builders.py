@@ -112,7 +112,15 @@ class Follower:
         tokens = tuple(self._counter.message(message) for message in transcript.messages)
         overhead = count(transcript.tools_raw.decode()) if transcript.tools_raw else 0
         return View(
-            transcript, link.keys, link.chain, link.numbers, tokens, overhead, ledger, tuple(link.base), tuple(link.humans)
+            transcript,
+            link.keys,
+            link.chain,
+            link.numbers,
+            tokens,
+            overhead,
+            ledger,
+            tuple(link.base),
+            tuple(link.humans),
         )
 
     def answered(self, text: str, *calls: Call) -> None:

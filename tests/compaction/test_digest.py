@@ -24,7 +24,11 @@ def test_a_step_is_one_line_with_tool_path_and_outcome():
 
 
 def test_a_failed_command_keeps_its_status_and_its_first_error_line():
-    output = "collected 9 items\n" + "." * 200 + "\nE   ValueError: port 8081 is taken\n3 failed, 6 passed in 1.2s\nexit code 2"
+    output = (
+        "collected 9 items\n"
+        + "." * 200
+        + "\nE   ValueError: port 8081 is taken\n3 failed, 6 passed in 1.2s\nexit code 2"
+    )
     log = full(says("", call("c", "bash", command="pytest -q tests/test_port.py")), result("c", output))
     assert log[0].startswith("t1 bash pytest -q tests/test_port.py: ")
     assert "exit 2" in log[0]
@@ -33,9 +37,7 @@ def test_a_failed_command_keeps_its_status_and_its_first_error_line():
 
 
 def test_parallel_calls_each_get_their_own_result():
-    log = full(
-        says("", call("a", path="a.py"), call("b", path="b.py")), result("b", "second"), result("a", "first")
-    )
+    log = full(says("", call("a", path="a.py"), call("b", path="b.py")), result("b", "second"), result("a", "first"))
     assert log == ['t1 read_file a.py: "first"', 't1 read_file b.py: "second"']
 
 

@@ -18,17 +18,32 @@ def error(message: str, **fields: object) -> bytes:
     [
         (
             400,
-            error("This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens."),
+            error(
+                "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens."
+            ),
             Overflow(8192),
         ),
         (400, error("too long", code="context_length_exceeded"), Overflow()),
-        (400, error("prompt is too long: 205123 tokens > 200000 maximum", type="invalid_request_error"), Overflow(200_000)),
         (
             400,
-            error("the request exceeds the available context size", type="exceed_context_size_error", n_ctx=4096, n_prompt_tokens=5000),
+            error("prompt is too long: 205123 tokens > 200000 maximum", type="invalid_request_error"),
+            Overflow(200_000),
+        ),
+        (
+            400,
+            error(
+                "the request exceeds the available context size",
+                type="exceed_context_size_error",
+                n_ctx=4096,
+                n_prompt_tokens=5000,
+            ),
             Overflow(4096, 5000),
         ),
-        (400, error("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."), Overflow(1_048_576)),
+        (
+            400,
+            error("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
+            Overflow(1_048_576),
+        ),
         (413, b"<html>Request Entity Too Large</html>", Overflow()),
         (400, b'{"error": "Please reduce the length of the messages."}', Overflow()),
         (400, b'[{"error": {"message": "Input is too long for requested model."}}]', Overflow()),

@@ -14,7 +14,7 @@ SAID = ["No, that is wrong: the table orders stays as it is.", "表格保持不�
     [
         'The user said "the table orders stays as it is".',
         'They wrote: "No,  that is\nwrong: the table orders"',
-        "The file \"config.yaml\" was read.",
+        'The file "config.yaml" was read.',
         "He said 「表格保持不变,不要改动它」.",
         "No quotes at all.",
     ],

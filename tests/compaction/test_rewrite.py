@@ -89,7 +89,8 @@ def test_a_merged_block_takes_the_place_of_those_that_it_replaces():
 @given(st.data())
 def test_what_stays_keeps_its_bytes_and_its_order_and_calls_stay_paired(data: st.DataObject):
     seen = view(*TALK)
-    places = [key for key in range(len(seen.keys)) if seen.opens_message(key) and not seen.messages[seen.place(key)].role == "tool"]
+    opening = [key for key in range(len(seen.keys)) if seen.opens_message(key)]
+    places = [key for key in opening if seen.messages[seen.place(key)].role != "tool"]
     start, end = sorted((data.draw(st.sampled_from(places)), data.draw(st.sampled_from(places))))
     pieces = apply((insertion(seen, start, end),), seen, CHAT)
     own = [piece for piece in pieces if piece.source is None]

@@ -22,8 +22,12 @@ MESSAGES = st.lists(
 
 @settings(max_examples=100, deadline=None)
 @given(MESSAGES, st.booleans(), st.sampled_from([None, 1]))
-def test_a_body_comes_out_byte_for_byte_when_nothing_changes(messages: list[object], ascii_only: bool, indent: int | None):
-    made = json.dumps({"model": "m", "n": 1, "messages": messages, "z": [1.50, "é"]}, ensure_ascii=ascii_only, indent=indent)
+def test_a_body_comes_out_byte_for_byte_when_nothing_changes(
+    messages: list[object], ascii_only: bool, indent: int | None
+):
+    made = json.dumps(
+        {"model": "m", "n": 1, "messages": messages, "z": [1.50, "é"]}, ensure_ascii=ascii_only, indent=indent
+    )
     body = made.encode("utf-8", "surrogatepass")
     seen = Chat().parse(body)
     assert json.loads(CHAT.render(seen, [one.raw for one in seen.messages])) == json.loads(body)
@@ -133,7 +137,10 @@ def test_a_streamed_answer_is_put_together_from_its_deltas():
     stream += delta(tool_calls=[rest]) + delta("tool_calls") + event({"choices": [], "usage": USAGE}) + DONE
     answer = CHAT.answer(stream, sse=True)
     assert answer.text == "Looking."
-    assert [(one.name, one.arguments, one.id) for one in answer.calls] == [("read", '{"path": 1}', "c1"), ("list", "", "c2")]
+    assert [(one.name, one.arguments, one.id) for one in answer.calls] == [
+        ("read", '{"path": 1}', "c1"),
+        ("list", "", "c2"),
+    ]
     assert (answer.prompt_tokens, answer.cached_tokens, answer.completion_tokens) == (90, 64, 7)
     assert (answer.finish, answer.complete) == ("tool_calls", True)
 
@@ -154,7 +161,9 @@ def test_line_separators_inside_data_dont_end_a_line():
 
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\r"])
 def test_all_line_ends_of_event_streams_are_read(ends: bytes):
-    stream = (b": comment\n\nevent: x\nid: 1\n" + delta(content="a") + b"data:" + delta("stop")[6:]).replace(b"\n", ends)
+    stream = (b": comment\n\nevent: x\nid: 1\n" + delta(content="a") + b"data:" + delta("stop")[6:]).replace(
+        b"\n", ends
+    )
     answer = CHAT.answer(stream, sse=True)
     assert (answer.text, answer.finish) == ("a", "stop")
 

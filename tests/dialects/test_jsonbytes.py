@@ -1,4 +1,4 @@
-"""Places of values in JSON bytes: the very bytes of each value, wherever blanks, escapes and numbers of any form stand."""
+"""Places of values in JSON bytes: the very bytes of each value, whatever blanks, escapes and numbers stand there."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def test_each_value_is_found_at_its_place_with_its_very_bytes(made: tuple[bytes,
 
 @settings(max_examples=100, deadline=None)
 @given(objects(), st.data())
-def test_a_key_that_stands_twice_is_refused_even_with_equal_values(made: tuple[bytes, dict[str, bytes]], data: st.DataObject):
+def test_a_key_that_stands_twice_is_refused_even_with_equal_values(
+    made: tuple[bytes, dict[str, bytes]], data: st.DataObject
+):
     body, expected = made
     key = data.draw(st.sampled_from(sorted(expected)))
     again = b"," + json.dumps(key).encode() + b":" + data.draw(st.sampled_from([expected[key], b"17"])) + b"}"
