@@ -1,0 +1,1 @@
+"""Real agents behind Goalkeeper, against a scripted model: `make agents`."""

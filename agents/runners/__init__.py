@@ -1,0 +1,1 @@
+"""How each agent is installed, configured and talked to."""

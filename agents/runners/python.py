@@ -1,0 +1,7 @@
+"""Agents and agent libraries from PyPI."""
+
+from __future__ import annotations
+
+from agents.runners.base import Agent
+
+AGENTS: tuple[Agent, ...] = ()
