@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -46,8 +46,8 @@ _PLAN_TOOL = re.compile(r"todo|plan|task_?list", re.IGNORECASE)
 _WRITE_TOOL = re.compile(r"write|edit|patch|create|replace|insert|delete|remove|rename|move", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+")
 _INTENT = re.compile(
-    r"^(?:let me|let's|i'll|i will|i am going|i'm going|now|next|first|then|ok(?:ay)?|sure|reading|running|looking|checking"
-    r"|searching|opening|trying|going)\b",
+    r"^(?:let me|let's|i'll|i will|i am going|i'm going|now|next|first|then|ok(?:ay)?|sure|reading|running|looking"
+    r"|checking|searching|opening|trying|going)\b",
     re.IGNORECASE,
 )
 _EVIDENCE = re.compile(
@@ -212,7 +212,7 @@ def _answers(messages: Sequence[Message], numbers: Mapping[int, int]) -> Iterabl
 
 
 def _findings(messages: Sequence[Message], numbers: Mapping[int, int], bound: int) -> Iterable[LogLine]:
-    """Whole sentences with evidence that the assistant stated beside its calls, newest first until the bound is reached."""
+    """Whole sentences with evidence that the assistant stated beside its calls, newest first up to the bound."""
     kept: list[LogLine] = []
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]

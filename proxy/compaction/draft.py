@@ -94,7 +94,7 @@ class Draft:
         return self.view.total() - sum(tokens[index] for index in gone) + sum(one.tokens for one in chosen)
 
     def predict(self, insertions: Sequence[Insertion] | None = None) -> int:
-        """The upstream's count of that body: what it told of the newest one and the calibrated rest, or all calibrated."""
+        """The upstream's count of that body: what it told of the newest one and the calibrated rest, or all of it."""
         estimate = self.estimate(insertions)
         memory, ratio = self.memory, self.policy.ratio
         grown = estimate - memory.estimate
@@ -110,7 +110,7 @@ class Draft:
         return self.predict() + round(unsure * self.policy.ratio * _MARGIN) > self.limit
 
     def with_insertion(self, one: Insertion, *, flags: Sequence[str] = ()) -> Draft:
-        """The draft with one more insertion instead of those that it replaces; one that was refused isn't made again."""
+        """The draft with one more insertion for those that it replaces; one that was refused isn't made again."""
         if one.id in self.memory.refused:
             return replace(self, flags=tuple(dict.fromkeys((*self.flags, "plan_quarantined"))))
         kept = tuple(old for old in self.insertions if old.id not in one.replaces)

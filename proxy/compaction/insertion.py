@@ -16,7 +16,7 @@ class Insertion(msgspec.Struct, frozen=True):
 
     Places are positions in the branch's key chain, so they survive clients that prune tool results or move reminders.
     The insertion stands before the message that carries key number `end`; the messages that carry keys `start` up to
-    `end` (exclusive) leave. `anchor` is the chain hash (hex) after key `end - 1`: it proves that the prefix is the same.
+    `end` (exclusive) leave. `anchor` is the chain hash (hex) after key `end - 1`: it proves an equal prefix.
     """
 
     id: str  # 12 hex digits over content and place
