@@ -156,6 +156,27 @@ async def test_words_that_the_provider_compacted_away_stand_behind_the_newest_re
         assert proxy.model.refusals == 0
 
 
+async def test_the_providers_compaction_on_demand_passes_and_its_block_stays_in_front_of_all(tmp_path: Path) -> None:
+    async with proxied(tmp_path, SigningModel()) as proxy:
+        agent = begun()
+        await proxy.work(agent, 3, size=100)
+        agent.fields["compaction"] = {"type": "summarize"}
+        asked = await proxy.send(agent)
+        assert asked.forwarded == (agent.body(),)
+        del agent.fields["compaction"]
+        agent.messages = [{"role": "assistant", "content": asked.answer["content"]}]
+        agent.say("Go on with the next module.")
+        first = await proxy.send(agent)
+        assert first.body["messages"][0] == agent.messages[0]
+        assert words(first).startswith("Go on with the next module.")
+        assert GOAL in words(first)
+        agent.take(first.answer, 100)
+        done = await proxy.work(agent, 2, size=100)
+        assert all(sent.body["messages"][:2] == first.body["messages"] for sent in done)
+        assert {sent.receipt["session"] for sent in (first, *done)} == {asked.receipt["session"]}
+        assert proxy.model.refusals == 0
+
+
 async def test_a_word_added_by_hand_goes_behind_the_newest_results_and_stays_there(tmp_path: Path) -> None:
     async with proxied(tmp_path, SigningModel()) as proxy:
         agent = begun()
