@@ -63,9 +63,7 @@ def _plain(value: Any) -> Any:
 def fault(messages: list[Wire]) -> str:
     """What is wrong with the order of roles, calls and results; "" for nothing."""
     waiting: set[str] = set()
-    compacted = (
-        bool(messages) and messages[0]["role"] == "assistant" and messages[0]["content"][0]["type"] == "compaction"
-    )
+    compacted = messages[0]["role"] == "assistant" and messages[0]["content"][0]["type"] == "compaction"
     for place, message in enumerate(messages[compacted:]):
         if message["role"] != ("assistant" if place % 2 else "user"):
             return f"messages.{place}: roles must alternate, the user begins"
@@ -102,15 +100,18 @@ class SigningModel:
             self.questions.append(body)
             content = [{"type": "text", "text": self.summary}]
             return Reply(body=json.dumps({"content": content, "stop_reason": "end_turn"}).encode())
+        if "compaction" in body:
+            block = {"type": "compaction", "content": "Some modules were read.", "signature": "c2VhbGVk"}
+            told = {"role": "assistant", "content": [block], "stop_reason": "compaction"}
+            return Reply(body=json.dumps(told).encode())
+        return self._checked(seen, body)
+
+    def _checked(self, seen: Seen, body: Wire) -> Reply:
         binding = body.get("thinking", {}).get("block_binding")
         if binding and not self.can_drop:
             return self._refused("thinking.block_binding: Extra inputs are not permitted")
         if binding and BETA not in (seen.header("anthropic-beta") or ""):
             return self._refused("thinking.block_binding: needs a beta header")
-        if "compaction" in body:
-            block = {"type": "compaction", "content": "Some modules were read.", "signature": "c2VhbGVk"}
-            told = {"role": "assistant", "content": [block], "stop_reason": "compaction"}
-            return Reply(body=json.dumps(told).encode())
         if wrong := fault(body["messages"]):
             return self._refused(wrong)
         self.dropped = []
