@@ -10,6 +10,7 @@ from proxy.compaction.blocks import fenced
 from proxy.compaction.rewrite import Writer
 from proxy.transcript import Message
 
+_ALONE = ("tool", "function")  # roles of messages that are one result
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _blocks = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -25,6 +26,7 @@ def repaired(messages: Sequence[Message], writer: Writer, *, near: bool = True) 
     """
     found = False
     out: list[bytes] = []
+    held: list[bytes] = []  # own messages of ours that must not stand between calls and their other results
     open_calls: set[str] = set()
     for message in messages:
         results = {part.call_id: part.text for part in message.parts if part.kind == "result" and part.call_id}
@@ -36,8 +38,12 @@ def repaired(messages: Sequence[Message], writer: Writer, *, near: bool = True) 
         if message.role == "assistant":  # results of the provider's own tools are its matter
             orphans = {}
         found = found or bool(orphans)
-        out.append(_mended(message, orphans, writer) if orphans else message.raw)
-    return out if found else None
+        if not results:
+            out += held
+            held.clear()
+        alone = near and message.role in _ALONE
+        (held if orphans and alone else out).append(_mended(message, orphans, writer) if orphans else message.raw)
+    return [*out, *held] if found else None
 
 
 def _told(text: str) -> str:
@@ -46,7 +52,7 @@ def _told(text: str) -> str:
 
 def _mended(message: Message, orphans: Mapping[str, str], writer: Writer) -> bytes:
     """Gives the message with its orphans as texts; other blocks of it stay, results first."""
-    if message.role in ("tool", "function"):
+    if message.role in _ALONE:
         return writer.user_message("\n".join(orphans.values()))
     fields = _fields.decode(message.raw)
     answers: list[msgspec.Raw] = []
