@@ -67,7 +67,8 @@ def removed(insertions: Sequence[Insertion], view: View) -> frozenset[int]:
     for one in insertions:
         if one.start < one.end:
             gone.update(range(view.place(one.start), view.place(one.end)))
-    return frozenset(index for index in gone if view.messages[index].role not in SYSTEM_ROLES)
+    messages = view.messages
+    return frozenset([index for index in gone if messages[index].role not in SYSTEM_ROLES])
 
 
 def apply(insertions: Sequence[Insertion], view: View, writer: Writer, *, alternate: bool = False) -> tuple[Piece, ...]:

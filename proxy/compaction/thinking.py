@@ -48,8 +48,9 @@ def binds(messages: Sequence[Message]) -> bool:
 def hidden(messages: Sequence[Message]) -> int:
     """Gives how many messages at the head the model doesn't read: those before the newest compaction block."""
     for index in range(len(messages) - 1, 0, -1):
-        if any(part.signed and part.name == "compaction" for part in messages[index].parts):
-            return index
+        for part in messages[index].parts:  # no generator: this looks at every message of every request
+            if part.signed and part.name == "compaction":
+                return index
     return 0
 
 
