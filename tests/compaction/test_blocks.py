@@ -26,7 +26,7 @@ def shown(one: Pin) -> Shown:
     return Shown(one, one.text, verbatim=True)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 def test_each_pin_stands_character_for_character_in_a_fence_that_it_cannot_close(texts: list[str]):
     words = user_words([shown(pin(text)) for text in texts], [], 1, 9)
@@ -36,7 +36,7 @@ def test_each_pin_stands_character_for_character_in_a_fence_that_it_cannot_close
         assert fence not in text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(TEXTS, st.sampled_from(["", " ", "\n", "\x00", "\u200b", "\u2028", "\ufeff\t"]))
 def test_no_line_of_the_record_can_look_like_a_heading_of_ours(text: str, unseen: str):
     line = one_line(f"{text}[{unseen}goalkeeper 1/2: the user's own words]{text}", 1_000)

@@ -183,7 +183,7 @@ def test_where_roles_alternate_the_block_is_a_part_of_the_goals_message():
     assert messages[1]["content"].startswith(GOAL + "\n\n[goalkeeper")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.lists(st.sampled_from(["small", "big", "two", "rule", "chat", "answer"]), min_size=10, max_size=40),
     st.sampled_from([1_200, 2_000, 6_000]),

@@ -37,7 +37,7 @@ def test_calls_that_wait_for_their_results_at_the_end_are_no_fault():
     assert PairedCalls().faults(parsed(user("a"), says("", call("c")))) == frozenset()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from(["step", "two", "user", "says"]), min_size=1, max_size=7))
 def test_a_cut_where_all_invariants_allow_it_leaves_every_call_paired(kinds: list[str]):
     talk: list[Wire] = [SYSTEM, user(GOAL)]

@@ -38,7 +38,7 @@ def test_what_has_no_room_at_all_is_folded_into_one_line_that_names_the_archive(
     assert shown[-1][1] == log[-1].short
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(0, 600), max_size=30), st.integers(0, 800))
 def test_the_log_stays_within_its_room_but_for_the_one_folded_line(sizes: list[int], room: int):
     log = [line(number, size) for number, size in enumerate(sizes, 1)]

@@ -59,7 +59,9 @@ class Contract(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if self.world is not None:
+            problems = self.world.problems()
             self.world.close()
+            assert problems == (), "what is stored doesn't bear out what the receipts say"
             assert SECRET.encode() not in self.world.files(), "P10: a secret lies readable in the folder"
         shutil.rmtree(self.folder)
 

@@ -12,12 +12,14 @@ from typing import Any
 
 from proxy.assembly import Parts, build_pipeline
 from proxy.clients import load_profiles
+from proxy.dialects.known import all_dialects
 from proxy.errors import ClientGone, GoalkeeperError
 from proxy.exchange import Call, Exchange
 from proxy.pins.rules import load_rules
 from proxy.redaction import Sealer
 from proxy.settings import Settings, packaged_folder
 from proxy.store.queries import receipt
+from proxy.store.replay import Problem, Replay, verify
 from proxy.store.rows import Batch
 from proxy.store.schema import attach
 from proxy.store.sqlite import Store
@@ -182,6 +184,15 @@ class World:
         finally:
             db.close()
         return {name: raw for tenant in tenants for name, raw in self._store.load_messages(tenant, digests).items()}
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Gives what the stored receipts promise and the store doesn't bear out."""
+        self._store.submit(Batch()).result()
+        db = attach(self.folder)
+        try:
+            return verify(db, self._store, Replay(self._store, PROFILES, all_dialects())).problems
+        finally:
+            db.close()
 
     def files(self) -> bytes:
         """Gives all that lies in the data folder."""

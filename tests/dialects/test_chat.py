@@ -20,7 +20,7 @@ MESSAGES = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(MESSAGES, st.booleans(), st.sampled_from([None, 1]))
 def test_a_body_comes_out_byte_for_byte_when_nothing_changes(
     messages: list[object], ascii_only: bool, indent: int | None
@@ -145,7 +145,7 @@ def test_a_streamed_answer_is_put_together_from_its_deltas():
     assert (answer.finish, answer.complete) == ("tool_calls", True)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 400))
 def test_a_stream_cut_anywhere_gives_a_beginning_of_the_text_and_is_never_complete(place: int):
     stream = b"".join(delta(content=word) for word in ("Now ", "the\u2028", "whole ", "table."))

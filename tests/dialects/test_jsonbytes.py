@@ -36,7 +36,7 @@ def objects(draw: st.DrawFn) -> tuple[bytes, dict[str, bytes]]:
     return draw(BLANKS).encode() + b"{" + b",".join(pieces) + b"}" + draw(BLANKS).encode(), fields
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(objects())
 def test_each_value_is_found_at_its_place_with_its_very_bytes(made: tuple[bytes, dict[str, bytes]]):
     body, expected = made
@@ -47,7 +47,7 @@ def test_each_value_is_found_at_its_place_with_its_very_bytes(made: tuple[bytes,
         assert body[start:end] == value
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(objects(), st.data())
 def test_a_key_that_stands_twice_is_refused_even_with_equal_values(
     made: tuple[bytes, dict[str, bytes]], data: st.DataObject

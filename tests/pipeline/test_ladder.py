@@ -43,7 +43,7 @@ def test_a_refused_cut_is_left_out_and_the_clients_words_still_arrive(world: Wor
     first = next(done for done in works(world, agent, 5) if not done.receipt["changed"])
     assert first.sink.status == 200
     world.refusals = 1
-    refused = next(done for done in works(world, agent, 12) if len(done.bodies) == 2)
+    refused = next(done for done in works(world, agent, 8) if len(done.bodies) == 2)
     assert refused.sink.status == 200
     assert refused.receipt["attempts"] == 2
     assert "plan_refused" in refused.flags
@@ -52,9 +52,9 @@ def test_a_refused_cut_is_left_out_and_the_clients_words_still_arrive(world: Wor
 
 def test_a_refused_second_cut_leaves_the_first_one_in_its_place(world: World) -> None:
     agent = begun()
-    cut = next(done for done in works(world, agent, 30) if done.receipt["compaction"])
+    cut = next(done for done in works(world, agent, 16) if done.receipt["compaction"])
     world.refusals = 1
-    later = works(world, agent, 30)
+    later = works(world, agent, 16)
     refused = next(done for done in later if len(done.bodies) == 2)
     block = wire.raw_messages(cut.forwarded)[2]
     assert block in wire.raw_messages(refused.forwarded)
