@@ -18,6 +18,8 @@ from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.journal import Journal
 from proxy.pipeline.pipeline import Equipment, Pipeline
+from proxy.pipeline.routing import Routing, Sender
+from proxy.providers import Litellm
 from proxy.redaction import Sealer
 from proxy.settings import Settings, packaged_folder
 from proxy.store.keys import key_path, load_key
@@ -60,20 +62,30 @@ class Assembly:
 
     models: Mapping[str, Exchange]  # by path
     doors: Doors
+    upstreams: tuple[Upstream, ...]  # of the routes; to be closed at the end
     purge: Callable[[], Future[Purged]]
     close: Callable[[], None]
 
 
-def build_models(parts: Parts) -> Mapping[str, Exchange]:
+def build_models(parts: Parts, routing: Routing | None = None) -> Mapping[str, Exchange]:
     """Gives what answers model requests, by path."""
-    calibrations = Calibrations(parts.store, parts.settings.upstream.url)
-    pipelines = {name: build_pipeline(parts, dialect, calibrations) for name, dialect in all_dialects().items()}
+    routing = routing or Routing(parts.upstream)
+    calibrations = _calibrations(parts, routing)
+    pipelines = {
+        name: build_pipeline(parts, dialect, calibrations, routing) for name, dialect in all_dialects().items()
+    }
     return {path: pipelines[name] for path, name in MODEL_PATHS.items()}
 
 
-def build_pipeline(parts: Parts, dialect: Dialect | None = None, calibrations: Calibrations | None = None) -> Exchange:
+def build_pipeline(
+    parts: Parts,
+    dialect: Dialect | None = None,
+    calibrations: Calibrations | None = None,
+    routing: Routing | None = None,
+) -> Exchange:
     """Gives what answers model requests of one dialect, by default chat completions."""
     settings, dialect = parts.settings, dialect or Chat()
+    routing = routing or Routing(parts.upstream)
     conversations = Conversations(
         store=parts.store,
         profiles=parts.profiles,
@@ -88,14 +100,35 @@ def build_pipeline(parts: Parts, dialect: Dialect | None = None, calibrations: C
             settings=settings,
             dialect=dialect,
             conversations=conversations,
-            upstream=parts.upstream,
-            calibrations=calibrations or Calibrations(parts.store, settings.upstream.url),
+            routing=routing,
+            calibrations=calibrations or _calibrations(parts, routing),
             counter=parts.counter,
             counters=parts.counters,
             journal=Journal(
                 parts.store, parts.log, parts.counters, parts.seal, tool_output=settings.receipts.tool_output
             ),
         )
+    )
+
+
+def _calibrations(parts: Parts, routing: Routing) -> Calibrations:
+    settings = parts.settings
+
+    def upstream_of(model: str) -> str:
+        place = routing.place(model)
+        route = settings.routes.get(place)
+        return (route.url or f"litellm {place}") if route else settings.upstream.url
+
+    return Calibrations(parts.store, upstream_of)
+
+
+def open_upstream(settings: Settings, url: str | None = None) -> Upstream:
+    """Opens the way to a model API, by default the settings' own."""
+    limits = settings.upstream
+    return Upstream(
+        url or limits.url,
+        connect_seconds=limits.connect_timeout_seconds,
+        silence_seconds=limits.response_timeout_seconds,
     )
 
 
@@ -110,7 +143,12 @@ def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
     readiness = Readiness({"rules": True, "profiles": True, "store": True}, {"vocabulary": lambda: counter.ready})
     reading = attach(settings.data)
     parts = Parts(settings, upstream, store, seal, key, rules, profiles, counter, counters, log)
-    models = build_models(parts)
+    others = {glob: open_upstream(settings, one.url) for glob, one in settings.routes.items() if one.provider == "http"}
+    providers = {
+        glob: Litellm(model=one.model, url=one.url) for glob, one in settings.routes.items() if glob not in others
+    }
+    ways: dict[str, Sender] = {glob: others.get(glob) or providers[glob] for glob in settings.routes}
+    models = build_models(parts, Routing(upstream, ways))
     doors = Doors(settings.server, readiness, counters, admin.lists(reading), admin.items(reading))
 
     kept = settings.retention
@@ -120,7 +158,7 @@ def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
         reading.close()
         store.close()
 
-    return Assembly(models, doors, lambda: store.run(forget), close)
+    return Assembly(models, doors, tuple(others.values()), lambda: store.run(forget), close)
 
 
 def _profiles(settings: Settings) -> Profiles:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from proxy.errors import ClientGone, GoalkeeperError, UpstreamBroken, UpstreamRefused
-from proxy.upstream import Headers, Reply, Upstream
+from proxy.upstream import Headers, Upstream
 
 COMMENT = b": keep-alive\n\n"
 COPY_BYTES = 64 << 20
@@ -55,6 +55,36 @@ class Sink(Protocol):
 
     def abort(self) -> None:
         """Breaks the connection, so that the client sees that the answer isn't complete."""
+
+
+class Incoming(Protocol):
+    """An answer whose body is still on its way, from whatever upstream; `close` it in any case."""
+
+    status: int
+    reason: str
+
+    @property
+    def headers(self) -> Headers:
+        """The answer's headers as they came, without those of the connection."""
+
+    @property
+    def sse(self) -> bool:
+        """Whether the body is an event stream."""
+
+    def header(self, name: str) -> str:
+        """Gives the first value of a header, "" without one."""
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """Gives the body's bytes as they arrive. Raises UpstreamBroken."""
+
+    async def head(self, limit: int) -> bytes:
+        """Gives the first bytes of the body; `chunks` gives them again. Raises UpstreamBroken."""
+
+    async def read(self) -> bytes:
+        """Gives the whole body. Raises UpstreamBroken."""
+
+    def close(self) -> None:
+        """Ends the exchange."""
 
 
 class Exchange(Protocol):
@@ -154,15 +184,15 @@ def _pulse(sink: Sink, seconds: float) -> Iterator[_Pulse]:
 
 
 async def early_reply(
-    sending: Awaitable[Reply], sink: Sink, *, keepalive: float, headers: Headers = (), stream_error: StreamError
-) -> Reply:
+    sending: Awaitable[Incoming], sink: Sink, *, keepalive: float, headers: Headers = (), stream_error: StreamError
+) -> Incoming:
     """Waits for the reply to a streaming request and, after `keepalive` silent seconds, opens the client's stream.
 
     From then on comment lines keep it open. A reply that isn't a stream then becomes an error inside the stream and is
     raised as UpstreamRefused; errors of the sending itself are written into the stream too, and raised.
     """
     task = asyncio.ensure_future(sending)
-    reply: Reply | None = None
+    reply: Incoming | None = None
     try:
         done, _ = await asyncio.wait((task,), timeout=keepalive or None)
         if not done:
@@ -184,7 +214,7 @@ async def early_reply(
     return reply
 
 
-async def _stream_of(reply: Reply) -> Reply:
+async def _stream_of(reply: Incoming) -> Incoming:
     if reply.status == 200 and reply.sse and not reply.header("content-encoding"):
         return reply
     copy = Copy()
@@ -193,7 +223,7 @@ async def _stream_of(reply: Reply) -> Reply:
     raise UpstreamRefused(f"the upstream answered {reply.status} {reply.reason}", reply.status, body)
 
 
-async def _end(task: asyncio.Future[Reply]) -> None:
+async def _end(task: asyncio.Future[Incoming]) -> None:
     """Ends a sending whose reply nobody waits for any more."""
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError, GoalkeeperError):
@@ -201,7 +231,7 @@ async def _end(task: asyncio.Future[Reply]) -> None:
 
 
 async def relay(
-    reply: Reply,
+    reply: Incoming,
     sink: Sink,
     *,
     headers: Headers = (),
@@ -229,7 +259,7 @@ async def relay(
         reply.close()
 
 
-async def _relay_bytes(reply: Reply, sink: Sink, copy: Copy | None) -> None:
+async def _relay_bytes(reply: Incoming, sink: Sink, copy: Copy | None) -> None:
     async for chunk in reply.chunks():
         if copy is not None:
             copy.add(chunk)
@@ -237,7 +267,7 @@ async def _relay_bytes(reply: Reply, sink: Sink, copy: Copy | None) -> None:
 
 
 async def _relay_events(
-    reply: Reply, sink: Sink, keepalive: float, copy: Copy | None, stream_error: StreamError | None
+    reply: Incoming, sink: Sink, keepalive: float, copy: Copy | None, stream_error: StreamError | None
 ) -> None:
     with _pulse(sink, keepalive) as pulse:
         try:

@@ -12,14 +12,14 @@ import msgspec
 from aiohttp import web
 from multidict import CIMultiDict
 
-from proxy.assembly import Assembly, assemble
+from proxy.assembly import Assembly, assemble, open_upstream
 from proxy.dialects.messages import Messages
 from proxy.errors import ClientGone, ConfigError, GoalkeeperError, NoWebSocket, TooLarge
 from proxy.exchange import Call, Exchange, PassThrough
 from proxy.settings import Settings
 from proxy.settings.model import Server
 from proxy.telemetry import Log
-from proxy.upstream import Headers, Upstream
+from proxy.upstream import Headers
 from proxy.web.doors import Doors
 
 API_ROOTS = ("/v1/", "/v1beta/")
@@ -195,12 +195,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 async def serve(settings: Settings) -> None:
     """Opens the port, says so on stdout, and serves until SIGTERM or SIGINT. Raises ConfigError, StoreError."""
-    limits = settings.upstream
-    upstream = Upstream(
-        limits.url,
-        connect_seconds=limits.connect_timeout_seconds,
-        silence_seconds=limits.response_timeout_seconds,
-    )
+    upstream = open_upstream(settings)
     log = Log()
     try:
         assembly = assemble(settings, upstream, log)
@@ -208,6 +203,8 @@ async def serve(settings: Settings) -> None:
             await _serve(settings.server, assembly, PassThrough(upstream), log)
         finally:
             assembly.close()
+            for other in assembly.upstreams:
+                await other.close()
     finally:
         await upstream.close()
         log.close()

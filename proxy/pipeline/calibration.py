@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -14,9 +15,9 @@ _SAVED_EACH = 10  # samples between two writes
 
 
 class Calibrations:
-    """Calibrations of one upstream by model; kept in the store, so that they outlive a restart."""
+    """Calibrations by model, each of its own upstream; kept in the store, so that they outlive a restart."""
 
-    def __init__(self, store: Store, upstream: str) -> None:
+    def __init__(self, store: Store, upstream: Callable[[str], str]) -> None:
         self._store = store
         self._upstream = upstream
         self._known: dict[str, Calibration] = {}
@@ -24,7 +25,7 @@ class Calibrations:
     def of(self, model: str) -> Calibration:
         """Gives what is known about a model."""
         if model not in self._known:
-            row = self._store.learnt(self._upstream, model)
+            row = self._store.learnt(self._upstream(model), model)
             until = datetime.fromisoformat(row.window_until).timestamp() if row and row.window_until else 0.0
             self._known[model] = Calibration(row.ratio, row.samples, row.window, until) if row else Calibration()
         return self._known[model]
@@ -59,5 +60,5 @@ class Calibrations:
 
     def _save(self, model: str, one: Calibration) -> None:
         until = datetime.fromtimestamp(one.window_until, UTC).isoformat() if one.window else ""
-        row = Learnt(self._upstream, model, one.ratio, one.samples, one.window, until)
+        row = Learnt(self._upstream(model), model, one.ratio, one.samples, one.window, until)
         self._store.submit(Batch(learnt=row))

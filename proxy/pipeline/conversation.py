@@ -87,9 +87,7 @@ class Conversations:
         """Gives the history that the upstream keeps under an id, None when it didn't pass through here."""
         return self._replies.find(self._scope({key.lower(): value for key, value in call.headers}), name)
 
-    def close(
-        self, case: Case, receipt: Receipt, answer: Answer | None, insertions: tuple[str, ...] = ()
-    ) -> None:
+    def close(self, case: Case, receipt: Receipt, answer: Answer | None, insertions: tuple[str, ...] = ()) -> None:
         """Tells lineage what the model answered, and queues answer and receipt for the store.
 
         `insertions` are the ids of those that stood in what the model saw.

@@ -14,21 +14,22 @@ from proxy.compaction.overflow import overflow
 from proxy.compaction.thinking import is_refusal
 from proxy.dialects.base import Dialect
 from proxy.errors import ClientGone, GoalkeeperError, InvalidRewrite, UnreadableBody, UpstreamBroken
-from proxy.exchange import Call, Copy, Sink, early_reply, relay
+from proxy.exchange import Call, Copy, Incoming, Sink, early_reply, relay
 from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.journal import Journal
 from proxy.pipeline.outgoing import headers_of
 from proxy.pipeline.passage import Outcome, Passage
 from proxy.pipeline.planner import Planner
+from proxy.pipeline.routing import Routing
 from proxy.pipeline.summarizing import Summarizer
 from proxy.settings import Settings
 from proxy.store.ids import new_ulid
 from proxy.telemetry import Counters
 from proxy.tokens import Counter
 from proxy.transcript import Transcript
-from proxy.upstream import Reply, Upstream
 
+_COMPACT_PATH = "/responses/compact"
 _RATE_OR_AUTH = (401, 402, 403, 407, 408, 425, 429)
 _OK = 200
 _REFUSED = range(400, 500)
@@ -44,7 +45,7 @@ class Equipment:
     settings: Settings
     dialect: Dialect
     conversations: Conversations
-    upstream: Upstream
+    routing: Routing
     calibrations: Calibrations
     counter: Counter
     counters: Counters
@@ -60,7 +61,7 @@ class Pipeline:
         self._journal = equipment.journal
         settings, dialect, counter = equipment.settings, equipment.dialect, equipment.counter
         self._tools = Tools(counter.text, dialect, dialect.message)
-        self._summarizer = Summarizer(settings.summarizer, dialect, equipment.upstream, counter)
+        self._summarizer = Summarizer(settings.summarizer, dialect, equipment.routing, counter)
         self._planner = Planner(
             settings,
             dialect,
@@ -76,7 +77,7 @@ class Pipeline:
         """Answers one call. Raises GoalkeeperError when the client has to get an error of ours."""
         passage = await self._decided(call)
         copy = Copy()
-        reply: Reply | None = None
+        reply: Incoming | None = None
         try:
             passage, reply = await self._accepted(passage, sink)
             await self._committed(passage)
@@ -100,7 +101,7 @@ class Pipeline:
             raise
         self._finish(passage, Outcome(reply.status, copy.text(reply.header("content-encoding")), sse=reply.sse))
 
-    def _left(self, passage: Passage, reply: Reply | None, copy: Copy) -> Outcome:
+    def _left(self, passage: Passage, reply: Incoming | None, copy: Copy) -> Outcome:
         """Tells how an exchange ended whose client left: one that left behind the answer's last event got all of it."""
         sse = reply is not None and reply.sse
         body = copy.text(reply.header("content-encoding") if reply is not None else "")
@@ -113,7 +114,7 @@ class Pipeline:
         """Decides what goes out. Fails open: an error inside costs the rewriting, never the request."""
         passage = Passage(call, new_ulid(), call.body)
         try:
-            transcript = self._dialect.parse(call.body)
+            transcript = self._read(call)
             if transcript.continues:
                 held = self._with.conversations.held(call, transcript.continues)
                 if held is None:
@@ -129,6 +130,11 @@ class Pipeline:
             return passage.flagged("unreadable_body", str(error))
         except Exception as error:  # noqa: BLE001  the one place that fails open (promise P5)
             return self._failed_open(passage, error)
+
+    def _read(self, call: Call) -> Transcript:
+        """Parses a body; on one path the server is asked to compact without a word about it in the body."""
+        transcript = self._dialect.parse(call.body)
+        return replace(transcript, compacts=True) if call.path.partition("?")[0].endswith(_COMPACT_PATH) else transcript
 
     def _failed_open(self, passage: Passage, error: Exception) -> Passage:
         flag = "invalid_rewrite" if isinstance(error, InvalidRewrite) else "failed_open"
@@ -157,7 +163,7 @@ class Pipeline:
                 self._with.counters.add("failures_open_total", "store")
                 self._journal.failed(passage.receipt, error)
 
-    async def _accepted(self, passage: Passage, sink: Sink) -> tuple[Passage, Reply]:
+    async def _accepted(self, passage: Passage, sink: Sink) -> tuple[Passage, Incoming]:
         """Sends the body; a refused rewrite and a body that is too long get one second try before the first byte."""
         reply = await self._sent(passage, sink)
         if reply.status < _REFUSED.start or passage.case is None or passage.case.track is None or sink.opened:
@@ -185,9 +191,10 @@ class Pipeline:
             return bare or self._planner.safer(passage, case, status)
         return None
 
-    async def _sent(self, passage: Passage, sink: Sink) -> Reply:
+    async def _sent(self, passage: Passage, sink: Sink) -> Incoming:
         call, stream = passage.call, self._with.settings.stream
-        sending = self._with.upstream.send(call.method, call.path, headers_of(passage), passage.body, identity=True)
+        sender = self._with.routing.sender(passage.case.transcript.model if passage.case else "")
+        sending = sender.send(call.method, call.path, headers_of(passage), passage.body, identity=True)
         streaming = passage.case is not None and passage.case.transcript.stream
         if not (stream.early_open and streaming):
             return await sending

@@ -15,9 +15,9 @@ from proxy.dialects.base import Dialect
 from proxy.errors import GoalkeeperError
 from proxy.exchange import Call, Copy
 from proxy.pipeline.case import Track
+from proxy.pipeline.routing import Routing
 from proxy.settings.model import Summarizer as SummarizerSettings
 from proxy.tokens import Counter
-from proxy.upstream import Upstream
 
 INTERNAL = ("x-goalkeeper-internal", "summary")
 _PASSED_ON = frozenset(
@@ -36,10 +36,10 @@ _PASSED_ON = frozenset(
 class Summarizer:
     """Writes summaries: awaited (inline), or ahead of the next cut (background)."""
 
-    def __init__(self, settings: SummarizerSettings, dialect: Dialect, upstream: Upstream, counter: Counter) -> None:
+    def __init__(self, settings: SummarizerSettings, dialect: Dialect, routing: Routing, counter: Counter) -> None:
         self._settings = settings
         self._dialect = dialect
-        self._upstream = upstream
+        self._routing = routing
         self._counter = counter
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -50,17 +50,17 @@ class Summarizer:
         source = source_text(leaving, self._counter.text, max(room, 500) if policy.budget.hard else 0)
         model = self._settings.model or view.transcript.model
         asked = self._dialect.question(model, INSTRUCTION, framed(source), self._settings.max_tokens)
-        answered = await self._ask(call, asked)
+        answered = await self._ask(call, model, asked)
         answer = self._dialect.answer(answered, sse=False)
         text = validated(answer, source, self._counter.text(source), self._counter.text)
         return Summary(text, cut.start, cut.end, model, answer.prompt_tokens + answer.completion_tokens)
 
-    async def _ask(self, call: Call, body: bytes) -> bytes:
+    async def _ask(self, call: Call, model: str, body: bytes) -> bytes:
         headers = [(name, value) for name, value in call.headers if name.lower() in _PASSED_ON]
         headers += [("Content-Type", "application/json"), ("Accept", "application/json")]
         try:
             async with asyncio.timeout(self._settings.timeout_seconds):
-                reply = await self._upstream.send(
+                reply = await self._routing.sender(model).send(
                     "POST", self._dialect.path, headers, body, identity=True, own=(INTERNAL,)
                 )
                 try:

@@ -72,6 +72,20 @@ class Upstream(Group):
     response_timeout_seconds: Seconds = 600
 
 
+class Route(Group):
+    """Where the models under one glob are."""
+
+    url: Root | None = None
+    provider: Literal["http", "litellm"] = "http"
+    model: str | None = None  # the name under which litellm knows it; default: the request's own
+
+    @model_validator(mode="after")
+    def _http_needs_an_address(self) -> Route:
+        if self.provider == "http" and self.url is None:
+            raise ValueError("a route over http needs a url, like https://api.anthropic.com")
+        return self
+
+
 class ModelLimits(Group):
     """Window and budget of the models under one glob, in tokens."""
 
@@ -169,6 +183,7 @@ class Settings(BaseSettings):
     history: Literal["all", "short", "off"] = "all"
     window: Positive | None = None
     models: Mapping[str, ModelLimits] = {}
+    routes: Mapping[str, Route] = {}
     strict_roles: bool = False
     pins: Pins = Pins()
     summarizer: Summarizer = Summarizer()
