@@ -14,8 +14,8 @@ from agents.runners.base import NODE, Package
 
 
 def cache_folder() -> Path:
-    """Gives the folder that agents are installed in."""
-    return Path(os.environ.get("GOALKEEPER_AGENTS") or Path.home() / ".cache" / "goalkeeper-agents")
+    """Gives the folder that agents are installed in; its name in the environment isn't one of Goalkeeper's settings."""
+    return Path(os.environ.get("AGENTS_CACHE") or Path.home() / ".cache" / "goalkeeper-agents")
 
 
 def node_folder(cache: Path) -> Path:

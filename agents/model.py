@@ -77,11 +77,13 @@ class Model:
         self._scenario, self._manner = scenario, manner
         self._steps: list[Step] = []
         self._task: list[Step] = []
+        self._closing = ""
         self._first = 0  # bytes of the first main request
 
     def begin(self, turn: int) -> None:
         """Starts the steps of a turn, counted from 0."""
         self._steps = list(self._scenario.turns[turn])
+        self._closing = self._steps[-1].text.partition("\n")[0]
 
     @contextlib.asynccontextmanager
     async def serve(self) -> AsyncIterator[str]:
@@ -129,7 +131,7 @@ class Model:
         self._first = self._first or size
         if self._scenario.room and size > self._first + self._scenario.room:
             return Step(refuse=True)
-        step = self._steps.pop(0) if self._steps else Step(text="Nothing is left to do.")
+        step = self._steps.pop(0) if self._steps else Step(text=self._closing)  # agents go on by themselves now and then
         if step.delegate:
             self._task = list(self._scenario.task)
         return step

@@ -55,14 +55,18 @@ def end_strays(home: Path) -> int:
     return ended
 
 
+def settings_free(root: Path) -> dict[str, str]:
+    """Gives an environment in which no settings of ours reach Goalkeeper."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GOALKEEPER_")}
+    return kept | {"XDG_CONFIG_HOME": str(root / "config"), "PYTHONPATH": str(ROOT)}
+
+
 @contextlib.asynccontextmanager
 async def goalkeeper(upstream: str, root: Path) -> AsyncIterator[str]:
     """Runs Goalkeeper with an empty data folder and no settings of ours, and gives its URL."""
     command = [sys.executable, "-m", "proxy", "serve", "--port", "0", "--upstream", upstream, "--data", str(root / "data")]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GOALKEEPER_")}
-    environment = kept | {"XDG_CONFIG_HOME": str(root / "config"), "PYTHONPATH": str(ROOT)}
     log = root / "goalkeeper.log"
-    process = await start(command, ROOT, environment, log)
+    process = await start(command, ROOT, settings_free(root), log)
     try:
         yield await _url(process, log)
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from typing import Any
 
 from agents.install import node_folder
 from agents.model import Got, Model
-from agents.processes import ROOT, end, end_strays, goalkeeper, start
+from agents.processes import ROOT, end, end_strays, goalkeeper, settings_free, start
 from agents.runners.base import Agent, Environment, Place
 from agents.script import Scenario
 from agents.tap import Sent, Tap
@@ -44,6 +45,8 @@ async def run(agent: Agent, scenario: Scenario, cache: Path, keep: Path | None =
     """Plays a scenario; `keep` is a folder for bodies and logs."""
     with tempfile.TemporaryDirectory(prefix="goalkeeper-agents-", ignore_cleanup_errors=True) as name:
         root = keep or Path(name)
+        if keep is not None and keep.exists():
+            shutil.rmtree(keep)
         root.mkdir(parents=True, exist_ok=True)
         model = Model(scenario, agent.manner)
         async with model.serve() as upstream, goalkeeper(upstream, root) as proxy:
@@ -92,7 +95,7 @@ async def _play(stage: _Stage) -> None:
     _project(stage.place, stage.agent.project_rules)
     stage.log.touch()
     await asyncio.to_thread(stage.agent.setup, stage.place)
-    if stage.scenario.steered:
+    if stage.scenario.steered or stage.agent.turn is None:
         await _talk(stage)
         return
     for number, words in enumerate(stage.scenario.said):
@@ -128,7 +131,7 @@ async def _talk(stage: _Stage) -> None:
         for number, words in enumerate(stage.scenario.said):
             stage.model.begin(number)
             say(words)
-            if number == 0:
+            if number == 0 and stage.scenario.steered:
                 await asyncio.wait_for(stage.model.waiting.wait(), stage.agent.seconds)
                 await asyncio.sleep(1)  # the command has to be running
                 say(stage.scenario.steered, interrupts=True)
@@ -201,8 +204,7 @@ def _stored(done: Run, root: Path) -> None:
 
     def ask(*words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "proxy", "--data", str(root / "data"), *words, "--json"]
-        environment = os.environ | {"XDG_CONFIG_HOME": str(root / "config"), "PYTHONPATH": str(ROOT)}
-        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(command, cwd=ROOT, env=settings_free(root), capture_output=True, text=True, timeout=120, check=False)
 
     def listed(name: str, *more: str) -> list[dict[str, Any]]:
         told = ask(name, "list", *more)

@@ -97,6 +97,16 @@ REFUSED = Scenario(  # the upstream refuses the agent's body and Goalkeeper's sh
     ),
     compacts=1,
 )
+LATE = Scenario(  # the agent compacts when it has the user's newest words, and before the model has seen them
+    "late",
+    (GOAL, CORRECTION, LAST),
+    (
+        (*_read(1, 2), Step(text=f"{END}: turn 1.\n" + "These rows look alike; nothing in them stands out.\n" * 500, full=True)),
+        (*_read(3), _end(2)),
+        (*_read(8), _end(3)),
+    ),
+    compacts=1,
+)
 ONE_TURN = Scenario(  # for agents that can't be given a second message, and shorten only when they are refused
     "one-turn",
     (GOAL,),
@@ -112,4 +122,4 @@ ONE_TURN = Scenario(  # for agents that can't be given a second message, and sho
     ),
     compacts=1,
 )
-SCENARIOS = {one.name: one for one in (COMPACTIONS, STEER, SUB_AGENT, OVERFLOW, REFUSED, ONE_TURN)}
+SCENARIOS = {one.name: one for one in (COMPACTIONS, STEER, SUB_AGENT, OVERFLOW, REFUSED, LATE, ONE_TURN)}

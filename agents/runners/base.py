@@ -83,7 +83,7 @@ class Agent:
     name: str
     packages: tuple[Package, ...]
     setup: Callable[[Place], None]
-    turn: Callable[[Place, int, str], list[str]]  # place, turn from 0, the user's words → command line
+    turn: Callable[[Place, int, str], list[str]] | None = None  # place, turn from 0, the user's words → command line
     environment: Callable[[Place], Environment] = lambda _: {}
     scenarios: tuple[str, ...] = (COMPACTIONS.name, OVERFLOW.name)
     manner: Manner = field(default_factory=Manner)

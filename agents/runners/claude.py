@@ -50,7 +50,7 @@ AGENTS = (
         _setup,
         _turn,
         _environment,
-        scenarios=("compactions", "steer", "sub-agent", "overflow", "refused"),
+        scenarios=("compactions", "steer", "sub-agent", "overflow", "refused", "late"),
         manner=Manner(190_000, f"<analysis>\nAll was looked at.\n</analysis>\n\n<summary>\n{NOTES}\n</summary>"),
         talk=Talk(_lines, _say, lambda line: line.get("type") == "result"),
         project_rules="CLAUDE.md",

@@ -35,5 +35,5 @@ def _environment(place: Place) -> Environment:
 
 
 AGENTS = (
-    Agent("cn", (PACKAGE,), _setup, _turn, _environment, scenarios=("compactions",), base_url="config.yaml: models[].apiBase"),
+    Agent("cn", (PACKAGE,), _setup, _turn, _environment, scenarios=("compactions", "late"), base_url="config.yaml: models[].apiBase"),
 )

@@ -44,7 +44,7 @@ def _agent(api: str, scenarios: tuple[str, ...]) -> Agent:
 
 
 AGENTS = (
-    _agent("chat", ("compactions", "sub-agent", "overflow", "refused")),
+    _agent("chat", ("compactions", "sub-agent", "overflow", "refused", "late")),
     _agent("responses", ("compactions",)),
     _agent("messages", ("compactions",)),
 )

@@ -49,6 +49,7 @@ def _widened(client: Profile, generic: Profile) -> Profile:
         summarise_last=both(client.marks.summarise_last, generic.marks.summarise_last),
         summarise_system=both(client.marks.summarise_system, generic.marks.summarise_system),
         title=both(client.marks.title, generic.marks.title),
+        other=both(client.marks.other, generic.marks.other),
         flat=both(client.marks.flat, generic.marks.flat),
     )
     return replace(
@@ -78,7 +79,7 @@ class _File:
             raise ConfigError(f"{self._path}:1:1: a profile needs a name: add 'name: my-agent'")
         match = self._part(top, "match", {"user_agent", "headers", "system"})
         session = self._part(top, "session", {"headers", "body", "agent", "parent"})
-        side = self._part(top, "side", {"summarise_last", "summarise_system", "title", "flat", "keeps_tail"})
+        side = self._part(top, "side", {"summarise_last", "summarise_system", "title", "other", "flat", "keeps_tail"})
         return Profile(
             name=self._word(top["name"]),
             match=Match(
@@ -96,6 +97,7 @@ class _File:
                 summarise_last=self._get(side, "summarise_last", self._patterns),
                 summarise_system=self._get(side, "summarise_system", self._patterns),
                 title=self._get(side, "title", self._patterns),
+                other=self._get(side, "other", self._patterns),
                 flat=self._get(side, "flat", self._words),
                 keeps_tail=self._flag(side["keeps_tail"]) if "keeps_tail" in side else True,
             ),

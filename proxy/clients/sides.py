@@ -39,6 +39,7 @@ class Marks:
     summarise_last: tuple[re.Pattern[str], ...] = ()  # in the last user text, tools or not
     summarise_system: tuple[re.Pattern[str], ...] = ()  # in the opening of the system text
     title: tuple[re.Pattern[str], ...] = ()
+    other: tuple[re.Pattern[str], ...] = ()  # in the last user text of any other side call, tools or not
     flat: tuple[str, ...] = ()  # opening marks of a transcript written into one user text
     keeps_tail: bool = True  # the client goes on with the newest messages after its own compaction
 
@@ -54,6 +55,8 @@ def side_of(transcript: Transcript, marks: Marks) -> str:
     system = transcript.system_text[: 2 * LOOKED_AT]
     if messages[-1].role == "user" and _summarises(transcript, last, system, marks):
         return "flat" if not transcript.tools and any(mark in last for mark in marks.flat) else "summary"
+    if messages[-1].role == "user" and any(pattern.search(last) for pattern in marks.other):
+        return "other"
     if transcript.tools:
         return ""
     if _asks_title(transcript, last, system, marks):
