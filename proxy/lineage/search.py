@@ -144,10 +144,16 @@ class Search:
             both = [b for b in by_ids if any(b.session is other.session for other in by_text)]
             match: Evidence = "tail_overlap"
             return Found(both or by_ids, 0, match, "call ids and summary text" if both else "call ids")
-        if by_text:
-            expected = self.request.side or any(branch.pending for branch in by_text)
-            derived = not expected and not self._unsealed()
-            return Found(by_text, 0, "summary_text", "summary text", derived=derived)
+        expected = bool(self.request.side) or self._unsealed() or any(branch.pending for branch in by_text)
+        if by_text and (expected or any(emission.summary for emission in self.returned())):
+            return Found(by_text, 0, "summary_text", "summary text", derived=not expected)
+        kept = self._kept()
+        if kept is None and by_text:
+            return Found(by_text, 0, "summary_text", "summary text", derived=True)
+        return kept
+
+    def _kept(self) -> Found | None:
+        """The newest turns came back as they were: no text of an answer was taken out of its place."""
         opening = [branch for branch in self._known_opening() if not self._contradicted(branch)]
         if opening:
             return Found(opening, 0, "tail_overlap", "known opening and newest output")

@@ -461,3 +461,18 @@ def test_words_that_are_said_again_after_a_cut_stand_where_they_were_said_last(p
     assert humans(again) == ["and now the tests", "Use SQLite."]
     gone = proxy.send([system(), user("Summary: more."), user("next")], client="A")
     assert base(gone) == ["No, use Postgres.", "go on", "and now the tests", "Use SQLite."]
+
+
+def test_after_a_window_an_own_long_answer_in_its_place_is_no_pasted_summary(proxy: Proxy) -> None:
+    body: list[Message] = [system(), user(GOAL)]
+    for place in range(3):
+        said, call = f"I look at module {place} of the service now.", reads(f"src/mod_{place}.py", "call_0")
+        proxy.send(body, said, call)
+        body = [*body, says(said, call), result("call_0", f"output of module {place} " * 5)]
+    window = [body[0], *body[2:]]
+    answer = "All three modules are read by now; the queue is the only place that still talks to the old service."
+    cut = proxy.send(window, answer)
+    assert base(cut) == [GOAL]
+    later = proxy.send([*window, says(answer), user("and the tests?")])
+    assert later.relation in ("extends", "compacted")
+    assert (later.session, later.line, base(later)) == (cut.session, cut.line, [GOAL])
