@@ -114,9 +114,7 @@ ONE_TURN = Scenario(  # for agents that can't be given a second message, and sho
         (
             *_read(1, 2),
             *(Step(refuse=True), Step(refuse=True)),
-            *_read(3, 4),
-            *(Step(refuse=True), Step(refuse=True)),
-            *_read(5),
+            *_read(3, 4, 5),
             _end(1),
         ),
     ),

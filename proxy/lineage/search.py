@@ -124,6 +124,8 @@ class Search:
     def _summary_path(self, place: int, holding: list[Branch]) -> Found | None:
         pending = [branch for branch in self.by_summary() if branch.pending]
         both = list(dict.fromkeys(holding + pending))
+        if self.votes() and not any(branch in both for branch in most_of(self.votes())):
+            return None  # a client may say the same of each cut: the calls behind the text tell which one it was
         voted = [branch for branch in both if branch in self.votes()]
         branches = voted or both
         waiting = [branch for branch in branches if branch.pending]

@@ -10,7 +10,8 @@ ROLE = "<role>\nContext Extraction Assistant\n</role>\n\n<messages>\nMessages to
 def sessions() -> list[Session]:
     """LangChain, deep agents, pydantic-ai with a sliding window, openai-agents."""
     deep = "You are in the middle of a conversation that has been summarized.\n\n<summary>\n{}\n</summary>"
-    return [_summarised("Here is a summary of the conversation to date:\n\n{}"), _summarised(deep), _sliding(), _sealed()]
+    plain = "Here is a summary of the conversation to date:\n\n{}"
+    return [_summarised(plain), _summarised(deep), _unsummarised(plain), _sliding(), _sealed()]
 
 
 def _works(one: Session) -> None:
@@ -29,6 +30,27 @@ def _summarised(form: str) -> Session:
     for number in (1, 2):
         one.side([one.text(ROLE.format("only the newest part of the history"))], f"{NOTES} ({number})")
         one.items = [SYSTEM, one.text(form.format(f"{NOTES} ({number})")), *one.items[-2:]]
+        one.step()
+        one.close()
+        one.items.append(one.text(MORE))
+        one.step()
+    return one
+
+
+def _unsummarised(form: str) -> Session:
+    """What is too long to be summarised: the same words stand for what was lost each time, and no model was asked."""
+    one = Session("generic", "chat", "AsyncOpenAI/Python 3.57.0")
+    one.items = [SYSTEM]
+    one.user(GOAL)
+    one.step()
+    one.step()
+    stock = one.text(form.format("Previous conversation was too long to summarize."))
+    one.items = [SYSTEM, stock, *one.items[-2:]]
+    one.close()
+    one.user(CORRECTION)
+    one.step()
+    for words in (one.text(form.format(NOTES)), stock):
+        one.items = [SYSTEM, words, *one.items[-2:]]
         one.step()
         one.close()
         one.items.append(one.text(MORE))
