@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.rewrite import removed
-from proxy.compaction.thinking import hidden
+from proxy.compaction.thinking import unread_head
 from proxy.compaction.view import View
 
 
@@ -27,7 +27,7 @@ class Presence:
 
 def standing(view: View, insertions: Sequence[Insertion]) -> dict[bytes, tuple[str, ...]]:
     """Gives the human words that stand in the body, by turn key: the texts of the messages that still carry them."""
-    gone, unread = removed(insertions, view), hidden(view.messages)
+    gone, unread = removed(insertions, view), unread_head(view)
     found: dict[bytes, tuple[str, ...]] = {}
     for key in view.keys:
         if key.human is not None and key.message not in gone and key.message >= unread:

@@ -54,9 +54,14 @@ def hidden(messages: Sequence[Message]) -> int:
     return 0
 
 
+def unread_head(view: View) -> int:
+    """Gives how many messages at the head the model doesn't read; only Messages has blocks that hide them."""
+    return hidden(view.messages) if view.transcript.dialect == "messages" else 0
+
+
 def visible(view: View) -> View:
     """Gives the view with no tokens for what the model doesn't read."""
-    unread = hidden(view.messages) if view.transcript.dialect == "messages" else 0
+    unread = unread_head(view)
     return replace(view, tokens=(0,) * unread + view.tokens[unread:]) if unread else view
 
 

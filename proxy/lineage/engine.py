@@ -170,7 +170,7 @@ class Engine:
             return None
         if request.client is not None or request.retry:
             return same[-1]
-        spoken = max((place for place, key in enumerate(request.keys, 1) if key.kind in "ac"), default=0)
+        spoken = next((place for place in range(len(request.keys), 0, -1) if request.keys[place - 1].kind in "ac"), 0)
         if not spoken:
             return None  # an opening that is the same is a conversation of its own
         # Another talk with the same words may be at this very point, and has the better claim.
