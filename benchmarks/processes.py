@@ -44,6 +44,10 @@ class Running:
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def loop_cpu(self) -> float:
+        """CPU seconds spent so far by the first thread, on which the event loop runs (Linux)."""
+        return int(Path(f"/proc/{self.pid}/task/{self.pid}/schedstat").read_text().split()[0]) / 1e9
+
 
 def announce(port: int) -> None:
     """Tells the parent process where we listen."""
