@@ -55,10 +55,15 @@ def refusal(api: str, size: int) -> tuple[int, bytes]:
 def compacted(model: str) -> bytes:
     """Gives the answer of /v1/responses/compact: only the sealed item, nothing of what the user said."""
     usage = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110}
-    output = [{"type": "compaction", "id": _id("cmp"), "encrypted_content": "sealed"}]
+    output = [_sealed()]
     return json.dumps(
         {"id": _id("resp"), "object": "response.compaction", "created_at": 1, "model": model, "output": output, "usage": usage}
     ).encode()
+
+
+def _sealed() -> dict[str, Any]:
+    """A compaction item; only the provider could read it, and no two are the same."""
+    return {"type": "compaction", "id": _id("cmp"), "encrypted_content": _id("sealed")}
 
 
 def _id(kind: str) -> str:
@@ -123,7 +128,7 @@ def _chat_stream(said: Said, model: str) -> Iterator[bytes]:
 def _output(said: Said) -> list[dict[str, Any]]:
     output: list[dict[str, Any]] = []
     if said.compaction:
-        return [{"type": "compaction", "id": _id("cmp"), "encrypted_content": "sealed"}]
+        return [_sealed()]
     if said.text:
         part = {"type": "output_text", "text": said.text, "annotations": []}
         output.append({"type": "message", "id": _id("msg"), "role": "assistant", "status": "completed", "content": [part]})

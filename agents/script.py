@@ -107,6 +107,7 @@ LATE = Scenario(  # the agent compacts when it has the user's newest words, and 
     ),
     compacts=1,
 )
+SLIDING = Scenario("sliding", COMPACTIONS.said, COMPACTIONS.turns, compacts=1)  # a window that moves is one long cut
 ONE_TURN = Scenario(  # for agents that can't be given a second message, and shorten only when they are refused
     "one-turn",
     (GOAL,),
@@ -120,4 +121,4 @@ ONE_TURN = Scenario(  # for agents that can't be given a second message, and sho
     ),
     compacts=1,
 )
-SCENARIOS = {one.name: one for one in (COMPACTIONS, STEER, SUB_AGENT, OVERFLOW, REFUSED, LATE, ONE_TURN)}
+SCENARIOS = {one.name: one for one in (COMPACTIONS, STEER, SUB_AGENT, OVERFLOW, REFUSED, LATE, SLIDING, ONE_TURN)}

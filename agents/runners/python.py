@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from agents.runners.base import KEY, Agent, Environment, Package, Place, Talk
-from agents.script import COMPACTIONS, OVERFLOW
 
 _DRIVERS = Path(__file__).resolve().parent.parent / "drivers"
 
@@ -32,15 +31,15 @@ def _library(name: str, driver: str, package: Package, *scenarios: str) -> Agent
         (package,),
         _nothing,
         environment=_environment,
-        scenarios=scenarios or (COMPACTIONS.name, OVERFLOW.name),
+        scenarios=scenarios,
         talk=Talk(command, _say, lambda line: line.get("type") == "turn_end"),
         base_url="OPENAI_BASE_URL, or base_url= of the model",
     )
 
 
 AGENTS: tuple[Agent, ...] = (
-    _library("openai-agents", "openai_agents.py", Package("pypi", "openai-agents")),
-    _library("langchain", "langchain_agent.py", Package("pypi", "langchain", ("langchain-openai",))),
+    _library("openai-agents", "openai_agents.py", Package("pypi", "openai-agents"), "compactions"),
+    _library("langchain", "langchain_agent.py", Package("pypi", "langchain", ("langchain-openai",)), "compactions"),
     _library("deepagents", "deep_agent.py", Package("pypi", "deepagents", ("langchain-openai",)), "compactions", "sub-agent", "overflow", "refused"),
-    _library("pydantic-ai", "pydantic_agent.py", Package("pypi", "pydantic-ai-slim[openai]")),
+    _library("pydantic-ai", "pydantic_agent.py", Package("pypi", "pydantic-ai-slim[openai]"), "sliding"),
 )

@@ -142,7 +142,8 @@ class Conversations:
             transcript,
             profile,
             client=profile.session_id(headers, body),
-            product=headers.get("user-agent", "").partition("/")[0],
+            # A library asks the server to compact through another of its clients than the one that it talks with.
+            product="" if transcript.compacts else headers.get("user-agent", "").partition("/")[0],
             side=profile.side(transcript),
             retry=headers.get("x-stainless-retry-count", "0") not in ("", "0"),
         )

@@ -134,7 +134,8 @@ class Session:
         **more: Any,
     ) -> None:
         name = "input" if self.api == "responses" else "messages"
-        body = {"model": "demo", "stream": False, **self.fields, **more, name: items}
+        fields = {"model": "demo", "stream": False, **self.fields, **more}
+        body = {**{key: value for key, value in fields.items() if value is not None}, name: items}
         if self.api == "messages":
             body["max_tokens"] = 8000
         if tools:

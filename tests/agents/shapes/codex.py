@@ -54,7 +54,7 @@ def _built_in() -> Session:
     one.items = [head, rules, place]
     _works(one)
     for number in (1, 2):
-        sealed = {"type": "compaction", "id": f"cmp_{number}", "encrypted_content": "c2VhbGVk" * 8}
+        sealed = {"type": "compaction", "id": f"cmp_{number}", "encrypted_content": f"c2VhbGVk{number}" * 8}
         one.passed([*one.items, {"type": "compaction_trigger"}], [sealed])
         goal, correction = ({**one.text(GOAL), "id": "msg_goal"}, {**one.text(CORRECTION), "id": "msg_corr"})
         one.items = [head, goal, rules, place, correction, sealed]

@@ -76,8 +76,9 @@ def _sealed() -> Session:
     _works(one)
     one.close()
     for number in (1, 2):
-        sealed: Item = {"type": "compaction", "id": f"cmp_{number}", "encrypted_content": "c2VhbGVk" * 8}
-        one.passed(one.items, [sealed], tools=False, path="/v1/responses/compact")
+        sealed: Item = {"type": "compaction", "id": f"cmp_{number}", "encrypted_content": f"c2VhbGVk{number}" * 8}
+        other = {"user-agent": "AsyncOpenAI/Python 3.57.0"}
+        one.passed(one.items, [sealed], tools=False, path="/v1/responses/compact", instructions=None, headers=other)
         one.items = [sealed]
         one.items.append(one.text(MORE))
         one.step()
