@@ -4,7 +4,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3.14 python3; 
 	$$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 BIN := .venv/bin
 
-.PHONY: demo test bench lint types contracts check serve clean
+.PHONY: demo test bench agents lint types contracts check serve clean
 
 demo: .venv/ready ## watch a long session survive its compactions
 	@$(BIN)/goalkeeper demo
@@ -14,6 +14,9 @@ test: .venv/ready ## the whole suite
 
 bench: .venv/ready ## speed and cost, side by side
 	@$(BIN)/python -m benchmarks
+
+agents: .venv/ready ## real agents behind the proxy (npm, and twenty minutes): make agents ARGS="--only pi,codex"
+	@$(BIN)/python -m agents $(ARGS)
 
 lint: .venv/ready ## style
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -13,9 +13,9 @@ from pathlib import Path
 from agents import report
 from agents.checks import Result, judge
 from agents.install import cache_folder, install
+from agents.run import run
 from agents.runners import claude, cline, cn, codex, opencode, pi, python, qwen
 from agents.runners.base import Agent
-from agents.run import run
 from agents.script import SCENARIOS
 
 MODULES = (opencode, pi, qwen, cline, cn, codex, claude, python)
@@ -35,7 +35,9 @@ def main() -> int:
     if unknown:
         parser.error(f"unknown: {', '.join(unknown)}; there are: {', '.join(AGENTS)}")
     wanted = [name for name in args.scenario.split(",") if name] or list(SCENARIOS)
-    results = [_one(AGENTS[name], each, args.keep) for name in names for each in AGENTS[name].scenarios if each in wanted]
+    results = [
+        _one(AGENTS[name], each, args.keep) for name in names for each in AGENTS[name].scenarios if each in wanted
+    ]
     print(report.as_json(results) if args.json else report.table(results))
     return 1 if not results or any(result.wrong for result in results) else 0
 
@@ -47,7 +49,7 @@ def _one(agent: Agent, name: str, keep: Path | None) -> Result:
     try:
         version = [install(package, cache) for package in agent.packages][-1]
         seen = asyncio.run(run(agent, scenario, cache, keep and keep / f"{agent.name}-{name}"))
-    except (RuntimeError, OSError, TimeoutError, asyncio.TimeoutError) as error:
+    except (RuntimeError, OSError, TimeoutError) as error:
         result = Result(agent.name, name, wrong=[f"it couldn't be run: {error or type(error).__name__}"])
     else:
         result = judge(agent.name, scenario, seen)

@@ -45,7 +45,9 @@ class Result:
     agent: str
     scenario: str
     version: str = ""
-    words: list[Share] = field(default_factory=list)  # main requests with all words that bind: before, after 1, after 2 …
+    words: list[Share] = field(
+        default_factory=list
+    )  # main requests with all words that bind: before, after 1, after 2 …
     sides: Share = field(default_factory=Share)
     tasks: Share = field(default_factory=Share)
     valid: Share = field(default_factory=Share)
@@ -117,7 +119,7 @@ def _untouched(pairs: list[_Pair]) -> Share:
     return Share(sum(pair.sent.raw == pair.got.raw for pair in pairs), len(pairs))
 
 
-# --- validity ----------------------------------------------------------------------------------------------------------
+# --- validity --------------------------------------------------------------------------------------------------------
 
 
 def _validity(result: Result, pairs: list[_Pair]) -> None:
@@ -193,7 +195,7 @@ def _block_faults(messages: list[wire.Item]) -> list[str]:
     return found + [f"{call} has no result" for call in waiting]
 
 
-# --- verdict -----------------------------------------------------------------------------------------------------------
+# --- verdict ---------------------------------------------------------------------------------------------------------
 
 
 def _errors(result: Result, run: Run) -> None:
@@ -206,7 +208,11 @@ def _errors(result: Result, run: Run) -> None:
 
 def _verdict(result: Result, scenario: Scenario, run: Run) -> None:
     wrong = result.wrong
-    wrong += [f"words missing after compaction {place}: {share}" for place, share in enumerate(result.words) if not share.whole]
+    wrong += [
+        f"words missing after compaction {place}: {share}"
+        for place, share in enumerate(result.words)
+        if not share.whole
+    ]
     if not result.sides.whole or not result.tasks.whole:
         wrong.append("a side call or a sub-agent's request was changed")
     if result.errors:

@@ -1,4 +1,4 @@
-"""The scripted model: a server on loopback that speaks three APIs, reports what usage it likes, and keeps every body."""
+"""The scripted model: speaks three APIs on loopback, reports what usage it likes, and keeps every body."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ _SUMMARY_SYSTEM = re.compile(
     re.IGNORECASE,
 )
 _TITLE = re.compile(r"title generator|generate a[^.]{0,40} title|naming a coding session|commit message", re.IGNORECASE)
-_FORK = re.compile(r"managed memory has", re.IGNORECASE)  # the same words under another system text: not the conversation
+_FORK = re.compile(
+    r"managed memory has", re.IGNORECASE
+)  # the same words under another system text: not the conversation
 _SHELLS = (
     *("bash", "Bash", "exec_command", "shell_command", "shell", "run_shell_command", "execute_command", "run_commands"),
     *("Shell", "terminal", "run_terminal_command", "runTerminalCommand", "execute", "run_shell", "execute_bash"),
@@ -131,7 +133,9 @@ class Model:
         self._first = self._first or size
         if self._scenario.room and size > self._first + self._scenario.room:
             return Step(refuse=True)
-        step = self._steps.pop(0) if self._steps else Step(text=self._closing)  # agents go on by themselves now and then
+        step = (
+            self._steps.pop(0) if self._steps else Step(text=self._closing)
+        )  # agents go on by themselves now and then
         if step.delegate:
             self._task = list(self._scenario.task)
         return step
@@ -201,12 +205,12 @@ def _delegating(tools: dict[str, Any], tokens: int) -> Said:
     name = next((name for name in _DELEGATES if name in tools), "")
     if not name:
         return Said("There is nobody to ask.", prompt_tokens=tokens)
-    arguments: dict[str, Any] = {"description": "look at a file", "prompt": TASK, "subagent_type": "general-purpose"}
-    if name == "task":
-        arguments |= {"subagent_type": "general", "description": TASK if "prompt" not in _names(tools[name]) else "look"}
-    if "run_in_background" in _names(tools[name]):
-        arguments["run_in_background"] = False
-    return Said("I ask a sub-agent.", name, {key: arguments[key] for key in arguments if key in _names(tools[name])}, tokens)
+    asked = _names(tools[name])
+    # opencode's agents are called otherwise than those of others, and deep agents have only a description.
+    worker = "general" if name == "task" and "prompt" in asked else "general-purpose"
+    task = "look at a file" if "prompt" in asked else TASK
+    arguments = {"description": task, "prompt": TASK, "subagent_type": worker, "run_in_background": False}
+    return Said("I ask a sub-agent.", name, {key: value for key, value in arguments.items() if key in asked}, tokens)
 
 
 def _names(schema: dict[str, Any]) -> set[str]:
@@ -221,7 +225,9 @@ def _elsewhere(request: web.Request, size: int) -> web.Response:
     if request.path.endswith(("/count_tokens", "/input_tokens")):
         return _json(200, json.dumps({"input_tokens": size // 4}).encode())
     if request.path.endswith("/models") and request.method == "GET":
-        return _json(200, b'{"object":"list","data":[{"id":"scripted","object":"model","created":1,"owned_by":"nobody"}]}')
+        return _json(
+            200, b'{"object":"list","data":[{"id":"scripted","object":"model","created":1,"owned_by":"nobody"}]}'
+        )
     if request.method == "HEAD":
         return web.Response()
     return _json(404, b'{"error":{"message":"not found","type":"invalid_request_error"}}')

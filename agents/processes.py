@@ -17,7 +17,9 @@ _START_SECONDS = 60
 _GRACE_SECONDS = 5
 
 
-async def start(command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path) -> asyncio.subprocess.Process:
+async def start(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], log: Path
+) -> asyncio.subprocess.Process:
     """Starts a program with nothing to read; what it says goes to the end of the log."""
     with log.open("ab") as output:
         return await asyncio.create_subprocess_exec(
@@ -64,7 +66,18 @@ def settings_free(root: Path) -> dict[str, str]:
 @contextlib.asynccontextmanager
 async def goalkeeper(upstream: str, root: Path) -> AsyncIterator[str]:
     """Runs Goalkeeper with an empty data folder and no settings of ours, and gives its URL."""
-    command = [sys.executable, "-m", "proxy", "serve", "--port", "0", "--upstream", upstream, "--data", str(root / "data")]
+    command = [
+        sys.executable,
+        "-m",
+        "proxy",
+        "serve",
+        "--port",
+        "0",
+        "--upstream",
+        upstream,
+        "--data",
+        str(root / "data"),
+    ]
     log = root / "goalkeeper.log"
     process = await start(command, ROOT, settings_free(root), log)
     try:
@@ -74,10 +87,12 @@ async def goalkeeper(upstream: str, root: Path) -> AsyncIterator[str]:
 
 
 async def _url(process: asyncio.subprocess.Process, log: Path) -> str:
+    said = ""
     for _ in range(_START_SECONDS * 10):
-        if (found := _LISTENING.search(log.read_text("utf-8", "replace"))) is not None:
+        said = await asyncio.to_thread(log.read_text, "utf-8", "replace")
+        if (found := _LISTENING.search(said)) is not None:
             return found[1]
         if process.returncode is not None:
             break
         await asyncio.sleep(0.1)
-    raise RuntimeError(f"Goalkeeper doesn't listen: {log.read_text('utf-8', 'replace')[-500:]}")
+    raise RuntimeError(f"Goalkeeper doesn't listen: {said[-500:]}")

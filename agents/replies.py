@@ -45,7 +45,7 @@ def refusal(api: str, size: int) -> tuple[int, bytes]:
         words = f"prompt is too long: {size + 200_000} tokens > 200000 maximum"
         return 400, json.dumps({"type": "error", "error": {"type": "invalid_request_error", "message": words}}).encode()
     words = (
-        f"This model's maximum context length is 128000 tokens. However, your messages resulted in {size + 128_000} tokens. "
+        f"This model's maximum context length is 128000 tokens. However, your messages have {size + 128_000} tokens. "
         "Please reduce the length of the messages."
     )
     error = {"message": words, "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded"}
@@ -57,7 +57,14 @@ def compacted(model: str) -> bytes:
     usage = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110}
     output = [_sealed()]
     return json.dumps(
-        {"id": _id("resp"), "object": "response.compaction", "created_at": 1, "model": model, "output": output, "usage": usage}
+        {
+            "id": _id("resp"),
+            "object": "response.compaction",
+            "created_at": 1,
+            "model": model,
+            "output": output,
+            "usage": usage,
+        }
     ).encode()
 
 
@@ -78,7 +85,7 @@ def _pieces(words: str, size: int = 40) -> Iterator[str]:
     return (words[at : at + size] for at in range(0, len(words), size))
 
 
-# --- chat completions --------------------------------------------------------------------------------------------------
+# --- chat completions ------------------------------------------------------------------------------------------------
 
 
 def _chat_base(kind: str, model: str) -> dict[str, Any]:
@@ -122,7 +129,7 @@ def _chat_stream(said: Said, model: str) -> Iterator[bytes]:
     yield b"data: [DONE]\n\n"
 
 
-# --- responses ---------------------------------------------------------------------------------------------------------
+# --- responses -------------------------------------------------------------------------------------------------------
 
 
 def _output(said: Said) -> list[dict[str, Any]]:
@@ -131,9 +138,16 @@ def _output(said: Said) -> list[dict[str, Any]]:
         return [_sealed()]
     if said.text:
         part = {"type": "output_text", "text": said.text, "annotations": []}
-        output.append({"type": "message", "id": _id("msg"), "role": "assistant", "status": "completed", "content": [part]})
+        output.append(
+            {"type": "message", "id": _id("msg"), "role": "assistant", "status": "completed", "content": [part]}
+        )
     if said.calls:
-        call = {"call_id": _id("call"), "name": said.tool, "arguments": json.dumps(said.arguments), "status": "completed"}
+        call = {
+            "call_id": _id("call"),
+            "name": said.tool,
+            "arguments": json.dumps(said.arguments),
+            "status": "completed",
+        }
         output.append({"type": "function_call", "id": _id("fc"), **call})
     return output
 
@@ -142,7 +156,13 @@ def _responses(said: Said, model: str) -> dict[str, Any]:
     tokens, details = said.prompt_tokens, {"reasoning_tokens": 0}
     usage = {"input_tokens": tokens, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 40}
     usage |= {"output_tokens_details": details, "total_tokens": tokens + 40}
-    rest = {"error": None, "incomplete_details": None, "instructions": None, "metadata": {}, "tools": []}
+    rest: dict[str, Any] = {
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "metadata": {},
+        "tools": [],
+    }
     rest |= {"tool_choice": "auto", "temperature": 1, "top_p": 1, "parallel_tool_calls": False, "created_at": 1}
     head = {"id": _id("resp"), "object": "response", "status": "completed", "model": model}
     return {**head, **rest, "output": _output(said), "usage": usage}
@@ -151,13 +171,13 @@ def _responses(said: Said, model: str) -> dict[str, Any]:
 def _responses_stream(said: Said, model: str) -> Iterator[bytes]:
     full, numbers = _responses(said, model), itertools.count()
 
-    def send(kind: str, **fields: Any) -> bytes:
+    def send(kind: str, **fields: object) -> bytes:
         return _event({"type": kind, "sequence_number": next(numbers), **fields}, kind)
 
     yield send("response.created", response={**full, "status": "in_progress", "output": [], "usage": None})
     for place, item in enumerate(full["output"]):
         at = {"output_index": place, "item_id": item["id"]}
-        bare = {"message": {"content": []}, "function_call": {"arguments": ""}}.get(item["type"], {})
+        bare: dict[str, Any] = {"message": {"content": []}, "function_call": {"arguments": ""}}.get(item["type"], {})
         yield send("response.output_item.added", output_index=place, item={**item, "status": "in_progress", **bare})
         if item["type"] == "message":
             part = item["content"][0]
@@ -172,7 +192,7 @@ def _responses_stream(said: Said, model: str) -> Iterator[bytes]:
     yield send("response.completed", response=full)
 
 
-# --- messages ----------------------------------------------------------------------------------------------------------
+# --- messages --------------------------------------------------------------------------------------------------------
 
 
 def _blocks(said: Said) -> list[dict[str, Any]]:
@@ -192,7 +212,7 @@ def _messages(said: Said, model: str) -> dict[str, Any]:
 def _messages_stream(said: Said, model: str) -> Iterator[bytes]:
     full = _messages(said, model)
 
-    def send(kind: str, **fields: Any) -> bytes:
+    def send(kind: str, **fields: object) -> bytes:
         return _event({"type": kind, **fields}, kind)
 
     begun = {**full, "content": [], "stop_reason": None, "usage": {**full["usage"], "output_tokens": 1}}
@@ -205,7 +225,9 @@ def _messages_stream(said: Said, model: str) -> Iterator[bytes]:
         else:
             yield send("content_block_start", index=place, content_block={**block, "input": {}})
             for piece in _pieces(json.dumps(block["input"])):
-                yield send("content_block_delta", index=place, delta={"type": "input_json_delta", "partial_json": piece})
+                yield send(
+                    "content_block_delta", index=place, delta={"type": "input_json_delta", "partial_json": piece}
+                )
         yield send("content_block_stop", index=place)
     delta = {"stop_reason": full["stop_reason"], "stop_sequence": None}
     yield send("message_delta", delta=delta, usage={"output_tokens": 40})

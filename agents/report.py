@@ -8,7 +8,19 @@ from dataclasses import asdict
 
 from agents.checks import Result
 
-_HEADS = ("AGENT", "VERSION", "SCENARIO", "WORDS before | after 1 | 2 …", "SIDE", "SUB", "VALID", "ERRORS", "OWN", "CUTS", "")
+_HEADS = (
+    "AGENT",
+    "VERSION",
+    "SCENARIO",
+    "WORDS before | after 1 | 2 …",
+    "SIDE",
+    "SUB",
+    "VALID",
+    "ERRORS",
+    "OWN",
+    "CUTS",
+    "",
+)
 
 
 def row(result: Result) -> tuple[str, ...]:

@@ -45,9 +45,7 @@ async def run(agent: Agent, scenario: Scenario, cache: Path, keep: Path | None =
     """Plays a scenario; `keep` is a folder for bodies and logs."""
     with tempfile.TemporaryDirectory(prefix="goalkeeper-agents-", ignore_cleanup_errors=True) as name:
         root = keep or Path(name)
-        if keep is not None and keep.exists():
-            shutil.rmtree(keep)
-        root.mkdir(parents=True, exist_ok=True)
+        _empty(root)
         model = Model(scenario, agent.manner)
         async with model.serve() as upstream, goalkeeper(upstream, root) as proxy:
             tap = Tap(proxy)
@@ -83,7 +81,9 @@ class _Stage:
     def environment(self) -> Environment:
         """Nothing of ours but the path; the home folder is the run's own."""
         home = self.place.home
-        path = f"{node_folder(self.place.cache)}{os.pathsep}" if any(one.new_node for one in self.agent.packages) else ""
+        path = (
+            f"{node_folder(self.place.cache)}{os.pathsep}" if any(one.new_node for one in self.agent.packages) else ""
+        )
         common = {"HOME": str(home), "PATH": f"{path}{os.environ.get('PATH', '')}", "LANG": "C.UTF-8", "TERM": "dumb"}
         common |= {"XDG_CONFIG_HOME": f"{home}/.config", "XDG_DATA_HOME": f"{home}/.local/share"}
         common |= {"XDG_CACHE_HOME": f"{home}/.cache", "XDG_STATE_HOME": f"{home}/.local/state"}
@@ -114,7 +114,7 @@ async def _ended(process: asyncio.subprocess.Process, seconds: float) -> int:
     return code
 
 
-# --- talking while it works --------------------------------------------------------------------------------------------
+# --- talking while it works ------------------------------------------------------------------------------------------
 
 
 async def _talk(stage: _Stage) -> None:
@@ -181,7 +181,13 @@ async def _turn_end(stage: _Stage, lines: asyncio.Queue[bytes]) -> None:
             return
 
 
-# --- the project -------------------------------------------------------------------------------------------------------
+# --- the project -----------------------------------------------------------------------------------------------------
+
+
+def _empty(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
 
 
 def _project(place: Place, rules: str) -> None:
@@ -192,7 +198,10 @@ def _project(place: Place, rules: str) -> None:
     (place.project / "app.py").write_text('def parse(line):\n    return line.split(",")\n')
     (place.project / "legacy.py").write_text("# legacy\n")
     for number in range(1, _FILES + 1):
-        rows = (f"big{number} row {row:04d} | sensor={row * 37 % 101} value={row * number % 977} note=nothing of interest here" for row in range(_LINES))
+        rows = (
+            f"big{number} row {row:04d} | sensor={row * 37 % 101} value={row * number % 977} note=nothing of interest"
+            for row in range(_LINES)
+        )
         (place.project / f"big{number}.txt").write_text("\n".join(rows) + "\n")
     (place.home / ".gitconfig").write_text("[user]\n\tname = t\n\temail = t@example.invalid\n")
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "start"]):
@@ -204,7 +213,9 @@ def _stored(done: Run, root: Path) -> None:
 
     def ask(*words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "proxy", "--data", str(root / "data"), *words, "--json"]
-        return subprocess.run(command, cwd=ROOT, env=settings_free(root), capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(
+            command, cwd=ROOT, env=settings_free(root), capture_output=True, text=True, timeout=120, check=False
+        )
 
     def listed(name: str, *more: str) -> list[dict[str, Any]]:
         told = ask(name, "list", *more)
@@ -223,4 +234,6 @@ def _write(done: Run, folder: Path) -> None:
     for sent in done.sent:
         (folder / f"{sent.number:03d}-sent{sent.path.replace('/', '_')}-{sent.status}.json").write_bytes(sent.raw)
     for place, got in enumerate(done.got):
-        (folder / f"{got.number:03d}-got-{place:03d}-{got.kind}{'-refused' if got.refused else ''}.json").write_bytes(got.raw)
+        (folder / f"{got.number:03d}-got-{place:03d}-{got.kind}{'-refused' if got.refused else ''}.json").write_bytes(
+            got.raw
+        )

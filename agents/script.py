@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-GOAL = "Port the CSV parser in app.py to a streaming parser. Constraint: never edit legacy.py. Read the big files first."
+GOAL = (
+    "Port the CSV parser in app.py to a streaming parser. Constraint: never edit legacy.py. Read the big files first."
+)
 CORRECTION = "No, wait: the separator is a semicolon, not a comma. Keep going with the remaining big files."
 MORE = "Now read big6.txt as well."
 LAST = "Read big8.txt, then finish."
 TASK = "SUBTASK: read big1.txt and report what it holds."
-NOTES = "Files big1 to big4 were read; the port of the parser is under way; the next step is to read big5."  # a summary that leaves the user's words out
+# A summary that leaves the user's words out.
+NOTES = "Files big1 to big4 were read; the port of the parser is under way; the next step is to read big5."
 END = "This turn is finished"  # opens the closing words of each turn
 
 
@@ -101,7 +104,10 @@ LATE = Scenario(  # the agent compacts when it has the user's newest words, and 
     "late",
     (GOAL, CORRECTION, LAST),
     (
-        (*_read(1, 2), Step(text=f"{END}: turn 1.\n" + "These rows look alike; nothing in them stands out.\n" * 500, full=True)),
+        (
+            *_read(1, 2),
+            Step(text=f"{END}: turn 1.\n" + "These rows look alike; nothing in them stands out.\n" * 500, full=True),
+        ),
         (*_read(3), _end(2)),
         (*_read(8), _end(3)),
     ),

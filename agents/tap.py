@@ -59,7 +59,9 @@ class Tap:
         headers = _kept(request.headers)
         headers[NUMBER] = str(sent.number)
         url = self._upstream + request.raw_path
-        async with self._client.request(request.method, url, headers=headers, data=raw, allow_redirects=False) as answer:
+        async with self._client.request(
+            request.method, url, headers=headers, data=raw, allow_redirects=False
+        ) as answer:
             sent.status = answer.status
             sent.told = {key.lower(): value for key, value in answer.headers.items() if "goalkeeper" in key.lower()}
             response = web.StreamResponse(status=answer.status, headers=_kept(answer.headers))

@@ -27,7 +27,7 @@ class Turn:
 
 def items(body: Body) -> list[Item]:
     """Gives the list of messages or input items."""
-    found = body.get("messages", body.get("input", []))
+    found: Any = body.get("messages") or body.get("input") or []
     return [{"role": "user", "content": found}] if isinstance(found, str) else list(found)
 
 
@@ -36,7 +36,7 @@ def turns(body: Body) -> list[Turn]:
     return [Turn(str(item.get("role") or item.get("type")), text(item)) for item in items(body)]
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """Gives the text in a content field, a part, or an item."""
     if isinstance(value, str):
         return value

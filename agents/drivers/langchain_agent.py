@@ -23,7 +23,9 @@ agent = create_agent(
     model,
     [bash],
     system_prompt="You are a coding agent.",
-    middleware=[SummarizationMiddleware(model, trigger=("messages", _MOST_MESSAGES), keep=("messages", _KEPT_MESSAGES))],
+    middleware=[
+        SummarizationMiddleware(model, trigger=("messages", _MOST_MESSAGES), keep=("messages", _KEPT_MESSAGES))
+    ],
     checkpointer=InMemorySaver(),
 )
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
+
+from talk import converse, shell
 
 from agents import Agent, ModelSettings, Runner, SQLiteSession, function_tool, set_tracing_disabled
 from agents.memory import OpenAIResponsesCompactionSession
-from talk import converse, shell
 
 _MODEL = "gpt-5.1"
 _ENOUGH = 4  # items besides the user's, so that a short session is compacted more than once
@@ -28,7 +29,7 @@ agent = Agent(
 )
 session = OpenAIResponsesCompactionSession(
     "one",
-    SQLiteSession("one", os.path.join(os.environ["HOME"], "session.db")),
+    SQLiteSession("one", Path.home() / "session.db"),
     model=_MODEL,
     compaction_mode="input",
     should_trigger_compaction=lambda context: len(context["compaction_candidate_items"]) >= _ENOUGH,

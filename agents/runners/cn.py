@@ -22,7 +22,9 @@ def _setup(place: Place) -> None:
         "capabilities": ["tool_use"],
         "defaultCompletionOptions": {"contextLength": _WINDOW, "maxTokens": 2000},
     }
-    place.write(".continue/config.yaml", json.dumps({"name": "here", "version": "0.0.1", "schema": "v1", "models": [model]}))
+    place.write(
+        ".continue/config.yaml", json.dumps({"name": "here", "version": "0.0.1", "schema": "v1", "models": [model]})
+    )
 
 
 def _turn(place: Place, turn: int, words: str) -> list[str]:
@@ -35,5 +37,13 @@ def _environment(place: Place) -> Environment:
 
 
 AGENTS = (
-    Agent("cn", (PACKAGE,), _setup, _turn, _environment, scenarios=("compactions", "late"), base_url="config.yaml: models[].apiBase"),
+    Agent(
+        "cn",
+        (PACKAGE,),
+        _setup,
+        _turn,
+        _environment,
+        scenarios=("compactions", "late"),
+        base_url="config.yaml: models[].apiBase",
+    ),
 )

@@ -40,6 +40,14 @@ def _library(name: str, driver: str, package: Package, *scenarios: str) -> Agent
 AGENTS: tuple[Agent, ...] = (
     _library("openai-agents", "openai_agents.py", Package("pypi", "openai-agents"), "compactions"),
     _library("langchain", "langchain_agent.py", Package("pypi", "langchain", ("langchain-openai",)), "compactions"),
-    _library("deepagents", "deep_agent.py", Package("pypi", "deepagents", ("langchain-openai",)), "compactions", "sub-agent", "overflow", "refused"),
+    _library(
+        "deepagents",
+        "deep_agent.py",
+        Package("pypi", "deepagents", ("langchain-openai",)),
+        "compactions",
+        "sub-agent",
+        "overflow",
+        "refused",
+    ),
     _library("pydantic-ai", "pydantic_agent.py", Package("pypi", "pydantic-ai-slim[openai]"), "sliding"),
 )

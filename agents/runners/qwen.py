@@ -54,7 +54,9 @@ AGENTS = (
         _environment,
         scenarios=("compactions", "steer", "sub-agent", "overflow", "refused", "late"),
         # It subtracts what the summary's own request is said to have cost.
-        manner=Manner(notes=f"<state_snapshot>\n<overall_goal>{NOTES}</overall_goal>\n</state_snapshot>", notes_tokens=122_000),
+        manner=Manner(
+            notes=f"<state_snapshot>\n<overall_goal>{NOTES}</overall_goal>\n</state_snapshot>", notes_tokens=122_000
+        ),
         talk=Talk(_lines, _say, lambda line: line.get("type") == "result"),
         project_rules="QWEN.md",
         base_url="--openai-base-url or OPENAI_BASE_URL",

@@ -1,4 +1,4 @@
-"""Sessions of agents, written by hand after what real ones sent: roles, order, ids and wrappers, and hardly any prompt."""
+"""Sessions of agents, written by hand after what real ones sent: roles, order, ids, wrappers, hardly any prompt."""
 
 from __future__ import annotations
 
@@ -150,7 +150,9 @@ class Session:
         if self.api == "messages":
             return {"name": self.shell, "input_schema": schema}
         function = {"name": self.shell, "parameters": schema}
-        return {"type": "function", **function} if self.api == "responses" else {"type": "function", "function": function}
+        return (
+            {"type": "function", **function} if self.api == "responses" else {"type": "function", "function": function}
+        )
 
     def _reply(self, answer: list[Item]) -> Item:
         if self.api == "responses":
@@ -159,7 +161,12 @@ class Session:
         if self.api == "messages":
             calls = any(block["type"] == "tool_use" for block in answer[0]["content"])
             usage = {"input_tokens": 900, "output_tokens": 9}
-            head = {"id": "msg_1", "type": "message", "role": "assistant", "stop_reason": "tool_use" if calls else "end_turn"}
+            head = {
+                "id": "msg_1",
+                "type": "message",
+                "role": "assistant",
+                "stop_reason": "tool_use" if calls else "end_turn",
+            }
             return {**head, "content": answer[0]["content"], "usage": usage}
         finish = "tool_calls" if "tool_calls" in answer[0] else "stop"
         choice = {"index": 0, "message": answer[0], "finish_reason": finish}

@@ -44,7 +44,9 @@ def test_what_the_user_said_is_in_every_request_of_the_conversation_word_for_wor
 
 
 def test_side_calls_and_sub_agents_go_out_as_they_came(outcome):
-    changed = [n for n, one in enumerate(outcome.played) if one.request.kind != "main" and one.forwarded != one.request.body]
+    changed = [
+        n for n, one in enumerate(outcome.played) if one.request.kind != "main" and one.forwarded != one.request.body
+    ]
     assert changed == []
 
 

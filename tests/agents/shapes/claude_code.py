@@ -4,10 +4,19 @@ from agents.script import CORRECTION, GOAL, MORE, NOTES, TASK
 from tests.agents.session import Item, Session
 
 LEFT = "\n<system-reminder>\n<total_tokens>14977792 tokens left</total_tokens>\n</system-reminder>"
-REMINDERS = ("<system-reminder>\n# Environment\nDirectory: /srv/app\n</system-reminder>", "<system-reminder>\nrun make check\n</system-reminder>\n")
-ORDER = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is to create a detailed summary of the conversation so far."
+REMINDERS = (
+    "<system-reminder>\n# Environment\nDirectory: /srv/app\n</system-reminder>",
+    "<system-reminder>\nrun make check\n</system-reminder>\n",
+)
+ORDER = (
+    "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\n"
+    "Your task is to create a detailed summary of the conversation so far."
+)
 CONTINUED = "This session is being continued from a previous conversation that ran out of context.\nSummary:\n{}"
-INTERRUPTED = "row 1\n<system-reminder>\nThe user sent a new message while you were working:\n{}\n\nThis is how Claude Code surfaces messages.\n</system-reminder>"
+INTERRUPTED = (
+    "row 1\n<system-reminder>\nThe user sent a new message while you were working:\n{}\n\n"
+    "This is how Claude Code surfaces messages.\n</system-reminder>"
+)
 
 
 def sessions() -> list[Session]:
@@ -22,7 +31,9 @@ def _session(*, interrupts: bool) -> Session:
     one.user(GOAL, one.parts(*REMINDERS, GOAL))
     one.step("row 1" + LEFT)
     task = {"x-claude-code-agent-id": "a7"}
-    one.delegate([one.parts(*REMINDERS, TASK)], "big1.txt holds readings." + LEFT, headers=task, system=_system("true"))
+    one.delegate(
+        [one.parts(*REMINDERS, TASK)], "big1.txt holds readings." + LEFT, headers=task, system=_system(sub=True)
+    )
     if interrupts:
         one.step(INTERRUPTED.format(CORRECTION) + LEFT)
         one.hears(CORRECTION)
@@ -40,8 +51,9 @@ def _session(*, interrupts: bool) -> Session:
     return one
 
 
-def _system(sub: str = "") -> list[Item]:
-    mark = f"x-anthropic-billing-header: cc_version=2.1.332; cc_entrypoint=sdk-cli;{' cc_is_subagent=true;' if sub else ''}"
+def _system(*, sub: bool = False) -> list[Item]:
+    own = " cc_is_subagent=true;" if sub else ""
+    mark = f"x-anthropic-billing-header: cc_version=2.1.332; cc_entrypoint=sdk-cli;{own}"
     return [{"type": "text", "text": mark}, {"type": "text", "text": "You are a Claude agent."}]
 
 

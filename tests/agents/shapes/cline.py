@@ -4,7 +4,7 @@ from agents.script import GOAL
 from tests.agents.session import Session
 
 SYSTEM = {"role": "system", "content": "You are Cline, a coding agent. Directory: /srv/app"}
-NOTICE = "<SYSTEM_NOTICE>\nEarlier context was compacted. Summary of your actions after the request above:\nCommands ran:\n- cat big{}.txt\n</SYSTEM_NOTICE>"
+NOTICE = "<SYSTEM_NOTICE>\nEarlier context was compacted.\nCommands ran:\n- cat big{}.txt\n</SYSTEM_NOTICE>"
 
 
 def sessions() -> list[Session]:

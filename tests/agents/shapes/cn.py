@@ -3,7 +3,10 @@
 from agents.script import CORRECTION, GOAL, MORE, NOTES
 from tests.agents.session import Session
 
-SYSTEM = {"role": "system", "content": 'You are an agent in the Continue CLI.\n<context name="userRules">make check</context>'}
+SYSTEM = {
+    "role": "system",
+    "content": 'You are an agent in the Continue CLI.\n<context name="userRules">make check</context>',
+}
 
 
 def sessions() -> list[Session]:
@@ -16,7 +19,13 @@ def sessions() -> list[Session]:
     one.user(CORRECTION)
     one.step()
     for number in (1, 2):
-        one.side([*one.items, one.text("Please provide a concise summary of our conversation so far, capturing the key context.")], f"{NOTES} ({number})")
+        one.side(
+            [
+                *one.items,
+                one.text("Please provide a concise summary of our conversation so far, capturing the key context."),
+            ],
+            f"{NOTES} ({number})",
+        )
         one.items = [SYSTEM, one.text(f"{NOTES} ({number})", "assistant")]
         one.step()
         one.close()

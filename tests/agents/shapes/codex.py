@@ -1,9 +1,9 @@
-"""codex: no instructions field, its own texts in the role user, human words kept within a budget that it can outgrow."""
+"""codex: no instructions field, texts of its own in the role user, human words kept as far as its budget goes."""
 
 from agents.script import CORRECTION, GOAL, MORE, NOTES
 from tests.agents.session import Item, Session
 
-ORDER = "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM that will resume the task."
+ORDER = "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM."
 SUMMARY = "Another language model started to solve this problem and produced a summary of its thinking process:\n{}"
 
 
@@ -14,9 +14,14 @@ def sessions() -> list[Session]:
 
 def _session() -> tuple[Session, list[Item], Item]:
     headers = {"session-id": "01a2-cx", "thread-id": "01a2-cx"}
-    one = Session("codex", "responses", "codex_exec/0.171.0 (linux)", headers, {"prompt_cache_key": "01a2-cx"}, "exec_command")
+    one = Session(
+        "codex", "responses", "codex_exec/0.171.0 (linux)", headers, {"prompt_cache_key": "01a2-cx"}, "exec_command"
+    )
     head = {**one.text("You are a coding agent running in the Codex CLI.", "developer"), "id": "msg_base"}
-    rules = {**one.text("<permissions instructions>\nAll is allowed.\n</permissions instructions>", "developer"), "id": "msg_perm"}
+    rules = {
+        **one.text("<permissions instructions>\nAll is allowed.\n</permissions instructions>", "developer"),
+        "id": "msg_perm",
+    }
     place = one.parts(
         "# AGENTS.md instructions for /srv/app\n\n<INSTRUCTIONS>\nrun make check\n</INSTRUCTIONS>",
         "<environment_context>\n  <cwd>/srv/app</cwd>\n</environment_context>",

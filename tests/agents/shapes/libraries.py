@@ -4,7 +4,10 @@ from agents.script import CORRECTION, GOAL, MORE, NOTES
 from tests.agents.session import Item, Session
 
 SYSTEM: Item = {"role": "system", "content": "You are a coding agent."}
-ROLE = "<role>\nContext Extraction Assistant\n</role>\n\n<messages>\nMessages to summarize:\n<message type=\"human\">{}</message>\n</messages>"
+ROLE = (
+    "<role>\nContext Extraction Assistant\n</role>\n\n"
+    '<messages>\nMessages to summarize:\n<message type="human">{}</message>\n</messages>'
+)
 
 
 def sessions() -> list[Session]:

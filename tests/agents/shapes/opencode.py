@@ -39,7 +39,9 @@ def _delegates(one: Session, system: dict) -> None:
 
 def _compacts(one: Session, system: dict, number: int) -> None:
     prior = f"<prior-summary>\n{NOTES}\n</prior-summary>\n" if number > 1 else f"[User]: {GOAL}\n[User]: {CORRECTION}\n"
-    flat = f"Here is the conversation so far:\n\n<conversation>\n{prior}[Tool result]: row 1\n[truncated]\n</conversation>"
+    flat = (
+        f"Here is the conversation so far:\n\n<conversation>\n{prior}[Tool result]: row 1\n[truncated]\n</conversation>"
+    )
     order = "\n\nCreate a new anchored summary from the conversation history."
     summarizer = {"role": "system", "content": "You are a context summarization agent."}
     one.side([summarizer, one.text(flat + order)], f"{NOTES} ({number})")

@@ -4,7 +4,9 @@ from agents.script import CORRECTION, GOAL, MORE, NOTES
 from tests.agents.session import Item, Session
 
 SYSTEM = "You are an expert coding assistant operating inside pi, a coding agent harness. Directory: /srv/app"
-SUMMARY = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n{}\n</summary>"
+SUMMARY = (
+    "The conversation history before this point was compacted into the following summary:\n\n<summary>\n{}\n</summary>"
+)
 AGENTS = {"chat": "OpenAI/JS 6.26.0", "responses": "OpenAI/JS 6.26.0", "messages": "Anthropic/JS 0.91.1"}
 
 
@@ -32,12 +34,12 @@ def _session(api: str) -> Session:
         one.items.append(one.parts(MORE))
         one.step()
         one.close()
-    return [one][0]
+    return one
 
 
 def _compacts(one: Session, system: list[Item], number: int) -> None:
     order = "You are a context summarization assistant. You give back a summary and nothing else."
-    flat = f"<conversation>\n[User]: {GOAL}\n\n[Tool result]: row 1\n</conversation>\n\nCreate a structured context checkpoint summary."
+    flat = f"<conversation>\n[User]: {GOAL}\n\n[Tool result]: row 1\n</conversation>\n\nWrite a checkpoint."
     if one.api == "messages":
         one.side([one.parts(flat)], f"{NOTES} ({number})", system=[{"type": "text", "text": order}])
     else:

@@ -20,7 +20,10 @@ def sessions() -> list[Session]:
     one.items.append(one.text("<task-notification>\n<result>big1.txt holds readings.</result>\n</task-notification>"))
     one.close()
     memory = {"role": "system", "content": "You look after the notes of an agent."}
-    one.side([memory, *one.items[1:], one.text("Managed memory has TWO directories. Write down what is worth keeping.")], tools=True)
+    one.side(
+        [memory, *one.items[1:], one.text("Managed memory has TWO directories. Write down what is worth keeping.")],
+        tools=True,
+    )
     one.user(CORRECTION, one.parts(REMINDER, CORRECTION))
     one.step()
     for number in (1, 2):
