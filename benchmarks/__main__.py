@@ -1,4 +1,4 @@
-"""Runs the benchmarks one after the other, each in a process of its own; takes about five minutes.
+"""Runs the benchmarks one after the other, each in a process of its own; takes about three minutes.
 
 Run: python -m benchmarks [NAME …]   (latency, turn_cpu, memory, compaction, lineage, pins; real_model only when named)
 """

