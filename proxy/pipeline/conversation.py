@@ -33,6 +33,7 @@ from proxy.tokens import Counter
 from proxy.transcript import Answer, HumanTurn, Message, Transcript
 
 _BRANCHES = 2_000  # branch states kept in memory; the store has them all
+_HELD_SECONDS = 0.01  # receipts and answers wait so long for company on their way to the store
 _HEAVY_BYTES = 64 << 10  # from so much new text on, counting happens in a thread
 UNTRACKED = ("side", "summary")
 
@@ -61,6 +62,7 @@ class Conversations:
         self._engines: dict[Scope, Engine] = {}
         self._states: OrderedDict[str, BranchState] = OrderedDict()
         self._reader = KeyReader()
+        self._flushing: asyncio.TimerHandle | None = None
         self._replies = Replies(store, dialect.message)
 
     async def follow(self, call: Call, transcript: Transcript, receipt: str) -> Case:
@@ -101,7 +103,13 @@ class Conversations:
         batch = self._batch(case, lineage=told, session=session, receipt=receipt)
         if answer is not None:
             batch = self._with_answer(case, batch, answer, insertions)
-        self._store.submit(batch)
+        self._store.later(batch)
+        if self._flushing is None:
+            self._flushing = asyncio.get_running_loop().call_later(_HELD_SECONDS, self._flush)
+
+    def _flush(self) -> None:
+        self._flushing = None
+        self._store.flush()
 
     def _with_answer(self, case: Case, batch: Batch, answer: Answer, insertions: tuple[str, ...]) -> Batch:
         """Adds the answer, and where the upstream keeps it what a later request may go on from."""
@@ -197,7 +205,8 @@ class Conversations:
     ) -> tuple[int, ...]:
         """Counts the tokens of each message; what was counted before the last start comes from the store."""
         counter = self._counter
-        known = state.tokens[:new_from] if counter.ready and state.exact else ()
+        exact = counter.ready  # read once: it may become so in its thread while we count
+        known = state.tokens[:new_from] if exact and state.exact else ()
         rest = transcript.messages[len(known) :]
         new = counter.unknown(rest)
         if len(new) > 8:
@@ -205,7 +214,7 @@ class Conversations:
             new = counter.unknown(tuple(new))
         if sum(len(message.raw) for message in new) > _HEAVY_BYTES:
             await asyncio.to_thread(lambda: [counter.message(message) for message in new])
-        state.exact = counter.ready
+        state.exact = exact
         state.tokens = known + tuple([counter.message(message) for message in rest])
         return state.tokens
 

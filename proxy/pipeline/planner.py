@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from proxy.compaction.budget import Budget, budget_of
 from proxy.compaction.draft import Memory, Policy, Tools
@@ -23,8 +23,10 @@ from proxy.pipeline.outgoing import body_of
 from proxy.pipeline.passage import Passage
 from proxy.pipeline.summarizing import Summarizer
 from proxy.settings import Settings
+from proxy.settings.model import ModelLimits
 from proxy.transcript import Transcript
 
+_MODELS = 256  # model names whose limits are remembered
 _DIGITS = 9  # of a budget header that can be meant
 
 
@@ -39,6 +41,7 @@ class Planner:
     journal: Journal
     summarizer: Summarizer
     tools: Tools
+    _limits: dict[str, ModelLimits] = field(default_factory=dict, repr=False)
 
     async def planned(self, passage: Passage, case: Case) -> Passage:
         """Plans what goes out for a linked request. Raises InvalidRewrite, StoreError."""
@@ -124,7 +127,7 @@ class Planner:
     def budget(self, call: Call, transcript: Transcript) -> Budget:
         """Gives the limits that hold for a request."""
         settings, model = self.settings, transcript.model
-        limits = settings.limits_of(model)
+        limits = self._limits_of(model)
         asked = call.header("x-goalkeeper-budget")
         chosen = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) <= _DIGITS else 0
         return budget_of(
@@ -134,6 +137,13 @@ class Planner:
             share=settings.trigger,
             mode=settings.mode,
         )
+
+    def _limits_of(self, model: str) -> ModelLimits:
+        if model not in self._limits:
+            if len(self._limits) >= _MODELS:
+                self._limits.clear()
+            self._limits[model] = self.settings.limits_of(model)
+        return self._limits[model]
 
     def policy(self, case: Case, track: Track) -> Policy:
         """Gives what settings and request ask of the plan."""

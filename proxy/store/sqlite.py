@@ -27,7 +27,7 @@ _TRIES = 6  # times ten seconds of waiting for another process's transaction
 _LISTING_TIME = timedelta(seconds=2)  # far more than it takes from a commit to its lines in the JSONL view
 
 Job = Callable[[sqlite3.Connection], Any]
-_Order = tuple[Batch | Job, "Future[Any]"]
+_Order = tuple[Batch | Job, "Future[Any] | None"]  # no future: nobody waits
 
 
 class Store(Reads):
@@ -39,7 +39,8 @@ class Store(Reads):
         self.edits = EditMark(folder)
         self._writing = db
         self._writer = Writer(db, seal)
-        self._orders: SimpleQueue[_Order | None] = SimpleQueue()
+        self._orders: SimpleQueue[list[_Order] | None] = SimpleQueue()
+        self._held: list[_Order] = []
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
 
@@ -54,6 +55,19 @@ class Store(Reads):
         """Queues a batch. The future resolves when it is committed and its facts stand in the JSONL view."""
         return self._queue(batch)
 
+    def later(self, batch: Batch) -> None:
+        """Holds a batch that nobody waits for until the next one is queued, or `flush`: waking the writer costs.
+
+        To be called on one thread only, the one that submits.
+        """
+        self._held.append((batch, None))
+
+    def flush(self) -> None:
+        """Queues what is held."""
+        held, self._held = self._held, []
+        if held and not self._closed:
+            self._orders.put(held)
+
     def run(self, job: Callable[[sqlite3.Connection], T]) -> Future[T]:
         """Queues a job that does its own transactions on the writing connection, such as a purge."""
         return self._queue(job)
@@ -64,11 +78,13 @@ class Store(Reads):
         if self._closed:
             _fail(future, ValueError("the store is closed"))
         else:
-            self._orders.put((what, future))
+            held, self._held = self._held, []
+            self._orders.put([*held, (what, future)])
         return future
 
     def close(self) -> None:
-        """Writes what is queued and closes the file."""
+        """Writes what is queued and held, and closes the file."""
+        self.flush()
         self._closed = True
         if self._thread.is_alive():
             self._orders.put(None)
@@ -79,33 +95,31 @@ class Store(Reads):
 
     def _work(self) -> None:
         self._relist()
-        while (order := self._orders.get()) is not None:
-            group = [order]
+        while (group := self._orders.get()) is not None:
             ends = False
             with suppress(Empty):
                 while len(group) < _GROUP and not ends:
                     following = self._orders.get_nowait()
-                    if following is None:
-                        ends = True
-                    else:
-                        group.append(following)
+                    ends = following is None
+                    group = group + (following or [])
             self._serve(group)
             if ends:
                 break
         self._relist()
 
     def _serve(self, group: list[_Order]) -> None:
-        batches: list[tuple[Batch, Future[None]]] = []
+        batches: list[tuple[Batch, Future[Any] | None]] = []
         for what, future in group:
             if isinstance(what, Batch):
                 batches.append((what, future))
                 continue
             self._commit(batches)
             batches = []
-            _settle(future, what, self._writing)
+            if future is not None:
+                _settle(future, what, self._writing)
         self._commit(batches)
 
-    def _commit(self, batches: list[tuple[Batch, Future[None]]]) -> None:
+    def _commit(self, batches: list[tuple[Batch, Future[Any] | None]]) -> None:
         """Commits batches together; when that fails each alone, so that one bad batch harms no other."""
         if not batches:
             return
@@ -113,13 +127,15 @@ class Store(Reads):
             self._transact([batch for batch, _ in batches])
         except Exception as error:  # noqa: BLE001 — a writer that dies would leave every later request waiting
             if len(batches) == 1:
-                _fail(batches[0][1], error)
+                if batches[0][1] is not None:
+                    _fail(batches[0][1], error)
                 return
             for batch in batches:
                 self._commit([batch])
             return
         for _, future in batches:
-            future.set_result(None)
+            if future is not None:
+                future.set_result(None)
 
     def _transact(self, batches: list[Batch]) -> None:
         self._begin()
