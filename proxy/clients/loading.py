@@ -17,7 +17,7 @@ from proxy.errors import ConfigError
 
 T = TypeVar("T")
 GENERIC = "generic"
-_LISTS = ("tags", "machine", "synthetic", "nudges", "summaries", "answer_tools", "denials", "midturn")
+_LISTS = ("tags", "machine", "synthetic", "nudges", "summaries", "answer_tools", "denials", "midturn", "templates")
 
 
 def load_profiles(folders: Sequence[Path]) -> Profiles:
@@ -64,6 +64,7 @@ def _widened(client: Profile, generic: Profile) -> Profile:
         answer_tools=both(client.answer_tools, generic.answer_tools),
         denials=both(client.denials, generic.denials),
         midturn=both(client.midturn, generic.midturn),
+        templates=both(client.templates, generic.templates),
     )
 
 
@@ -110,6 +111,7 @@ class _File:
             answer_tools=self._get(top, "answer_tools", self._words),
             denials=self._get(top, "denials", self._patterns),
             midturn=self._get(top, "midturn", self._patterns),
+            templates=self._get(top, "templates", self._patterns),
         )
 
     def _root(self) -> yaml.Node:

@@ -61,6 +61,7 @@ class Profile:
     answer_tools: tuple[str, ...] = ()  # tools whose result is the user's answer
     denials: tuple[re.Pattern[str], ...] = ()  # openings of a refusal; what follows are the user's words
     midturn: tuple[re.Pattern[str], ...] = ()  # human words inside a trailing wrapper of a result: group 1
+    templates: tuple[re.Pattern[str], ...] = ()  # whole texts that the client writes around human words: group 1
     _wrappers: re.Pattern[str] | None = field(default=None, repr=False, compare=False)
     _peeled: dict[tuple[str, tuple[str, ...]], tuple[Human, ...]] = field(
         default_factory=dict, repr=False, compare=False
@@ -121,6 +122,9 @@ class Profile:
     def _in_text(self, text: str, index: int) -> list[Human]:
         if self.is_summary(text):
             return []
+        for template in self.templates:
+            if (filled := template.search(text)) is not None:
+                return _spans(text, [filled.span(1)], index, "")
         spans = outside(text, self._wrappers) if self._wrappers is not None and "<" in text else iter([(0, len(text))])
         found = []
         for span in spans:

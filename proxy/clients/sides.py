@@ -57,8 +57,10 @@ def side_of(transcript: Transcript, marks: Marks) -> str:
         return "flat" if not transcript.tools and any(mark in last for mark in marks.flat) else "summary"
     if messages[-1].role == "user" and any(pattern.search(last) for pattern in marks.other):
         return "other"
-    if transcript.tools:
-        return ""
+    return "" if transcript.tools else _without_tools(transcript, last, system, marks)
+
+
+def _without_tools(transcript: Transcript, last: str, system: str, marks: Marks) -> str:
     if _asks_title(transcript, last, system, marks):
         return "title"
     return "other" if 0 < transcript.max_output <= PROBE_TOKENS else ""

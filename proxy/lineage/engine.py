@@ -9,7 +9,7 @@ from itertools import pairwise
 from proxy.lineage.answers import Answers
 from proxy.lineage.branch import Branch, System
 from proxy.lineage.emissions import lines_of
-from proxy.lineage.flat import flat_branches, flat_parts
+from proxy.lineage.flat import flat_branches, flat_parts, flat_text
 from proxy.lineage.forest import Forest
 from proxy.lineage.index import client_hash, pair_hash, strong_hash
 from proxy.lineage.keys import CallLike, KeyReader, Reader, Request, hashed, text_of
@@ -210,8 +210,7 @@ class Engine:
         return self._linker.tie(found, search)
 
     def _flat(self, request: Request, search: Search) -> Link:
-        last = request.transcript.messages[-1]
-        text = next((part.text for part in last.parts if "<conversation>" in part.text), "")
+        text = flat_text(request.transcript.messages[-1])
         keeps_tail = "<prior-summary>" not in text and "Create a new anchored summary" not in text
         branches = flat_branches(search, flat_parts(text), keeps_tail=keeps_tail)
         if branches and one(branches):

@@ -26,7 +26,7 @@ class BranchState:
     edit_seq: int = 0
     edit_mark: bytes = b""  # the store's mark when the edits were read
     tokens: tuple[int, ...] = ()  # of each message of the newest request
-    exact: bool = False  # whether they were counted with the vocabulary
+    counted: int = 0  # how many of them, from the first on, are counted; the others are guessed
     stored: tuple[Message, ...] = ()  # the path as the store has it
     good: tuple[str, ...] = ()  # ids of the insertions in the newest body that the upstream took
     facts: Ledger = field(default_factory=Ledger)  # the ledger as the store has it
@@ -63,6 +63,8 @@ class Case:
     track: Track | None = None  # None for a side call that belongs to no branch's path
     unverified: tuple[str, ...] = ()  # quotes in the client's summary that no human turn holds
     new_from: int = 0  # index of the first message that the branch's stored path doesn't have
+    recorded: bool = False  # whether its new turns and lineage's rows are on their way to the store
+    exact: bool = False  # whether all its tokens are counted; guesses are enough far below the limit
     stored: asyncio.Future[None] | None = field(default=None, repr=False)  # done when the new turns are committed
 
     @property

@@ -33,6 +33,7 @@ from proxy.tokens import Counter
 from proxy.transcript import Answer, HumanTurn, Message, Transcript
 
 _BRANCHES = 2_000  # branch states kept in memory; the store has them all
+_MANY = 8  # unknown messages from which on a look into the store pays
 _HELD_SECONDS = 0.01  # receipts and answers wait so long for company on their way to the store
 _HEAVY_BYTES = 64 << 10  # from so much new text on, counting happens in a thread
 UNTRACKED = ("side", "summary")
@@ -65,8 +66,11 @@ class Conversations:
         self._flushing: asyncio.TimerHandle | None = None
         self._replies = Replies(store, dialect.message)
 
-    async def follow(self, call: Call, transcript: Transcript, receipt: str) -> Case:
-        """Links a request to its branch, and queues what is new for the store."""
+    async def follow(self, call: Call, transcript: Transcript, receipt: str, limit: float) -> Case:
+        """Links a request to its branch, and queues what is new for the store.
+
+        `limit` (tokens of our count, 0 = none): a body that may be above it is counted, any other is guessed.
+        """
         headers = {name.lower(): value for name, value in call.headers}
         scope = self._scope(headers)
         profile = self.profiles.pick(headers, transcript)
@@ -79,10 +83,11 @@ class Conversations:
             return Case(call, transcript, profile, scope, link, receipt, project)
         state = self._state(link)
         new_from = _first_difference(state.stored, transcript.messages)
-        tokens = await self._measured(transcript, scope, state, new_from)
+        tokens = await self._measured(transcript, scope, state, new_from, limit)
         view = self._view(link, transcript, profile, state, tokens)
         quotes = _unverified(link, transcript)
-        case = Case(call, transcript, profile, scope, link, receipt, project, Track(state, view), quotes, new_from)
+        exact, track = state.counted == len(tokens), Track(state, view)
+        case = Case(call, transcript, profile, scope, link, receipt, project, track, quotes, new_from, exact=exact)
         return self._record(case, state, view)
 
     def held(self, call: Call, name: str) -> Held | None:
@@ -94,15 +99,18 @@ class Conversations:
 
         `insertions` are the ids of those that stood in what the model saw.
         """
-        told = () if case.stored is not None else (case.link.changes,)
+        told = () if case.recorded else (case.link.changes,)
         if answer is not None:
             engine = self._engines[case.scope]
             parts = [part for item in answer.items for part in item.parts]
             told = (*told, engine.answer(case.link, answer.text, answer.calls, answer.complete, parts))
-        session = self._session(case) if case.stored is None else None
+        session = None if case.recorded else self._session(case)
         batch = self._batch(case, lineage=told, session=session, receipt=receipt)
         if answer is not None:
             batch = self._with_answer(case, batch, answer, insertions)
+        self._later(batch)
+
+    def _later(self, batch: Batch) -> None:
         self._store.later(batch)
         if self._flushing is None:
             self._flushing = asyncio.get_running_loop().call_later(_HELD_SECONDS, self._flush)
@@ -201,21 +209,23 @@ class Conversations:
         return state
 
     async def _measured(
-        self, transcript: Transcript, scope: Scope, state: BranchState, new_from: int
+        self, transcript: Transcript, scope: Scope, state: BranchState, new_from: int, limit: float
     ) -> tuple[int, ...]:
-        """Counts the tokens of each message; what was counted before the last start comes from the store."""
-        counter = self._counter
-        exact = counter.ready  # read once: it may become so in its thread while we count
-        known = state.tokens[:new_from] if exact and state.exact else ()
-        rest = transcript.messages[len(known) :]
+        """Gives the tokens of each message, counted once ever; guessed while even bytes are below the limit."""
+        counter, messages = self._counter, transcript.messages
+        counted = min(state.counted, new_from)
+        known, rest = state.tokens[:counted], messages[counted:]
+        if not counter.ready or not limit or sum(known) + sum([len(message.raw) for message in rest]) < limit:
+            guessed = tuple([counter.guess(message) for message in messages[new_from:]])
+            state.counted, state.tokens = counted, state.tokens[:new_from] + guessed
+            return state.tokens
         new = counter.unknown(rest)
-        if len(new) > 8:
+        if len(new) > _MANY:
             counter.learn(self._store.tokens_of(scope.tenant, [message.digest for message in new]))
             new = counter.unknown(tuple(new))
         if sum(len(message.raw) for message in new) > _HEAVY_BYTES:
             await asyncio.to_thread(lambda: [counter.message(message) for message in new])
-        state.exact = exact
-        state.tokens = known + tuple([counter.message(message) for message in rest])
+        state.counted, state.tokens = len(messages), known + tuple([counter.message(message) for message in rest])
         return state.tokens
 
     def _view(
@@ -259,7 +269,7 @@ class Conversations:
             return case
         batch = self._batch(
             case,
-            messages=tuple((messages[place], view.tokens[place]) for place in places),
+            messages=tuple((messages[place], view.tokens[place] if case.exact else 0) for place in places),
             path=tuple((place, messages[place].digest) for place in places),
             length=len(messages),
             facts=found,
@@ -267,8 +277,14 @@ class Conversations:
             session=self._session(case),
             lineage=(case.link.changes,),
         )
+        spoken_to = view.ledger is not state.facts
         state.stored, state.facts = messages, view.ledger
-        return replace(case, stored=asyncio.wrap_future(self._store.submit(batch)))
+        if not (spoken_to or found or not old):
+            # Nothing that a person said: the client sends it again, and no block that stands for it is used before it
+            # is written, since the store keeps the order.
+            self._later(batch)
+            return replace(case, recorded=True)
+        return replace(case, recorded=True, stored=asyncio.wrap_future(self._store.submit(batch)))
 
     @staticmethod
     def _source(case: Case) -> Source:

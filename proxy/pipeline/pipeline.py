@@ -34,7 +34,6 @@ _RATE_OR_AUTH = (401, 402, 403, 407, 408, 425, 429)
 _OK = 200
 _REFUSED = range(400, 500)
 _REFUSAL_BYTES = 1 << 20
-_ROUGH_BYTES = 128 << 10  # a body up to this size doesn't wait for the vocabulary
 _SUMMARIZE_AT = 0.8  # of the trigger: from here on a summary for the next cut is prepared
 
 
@@ -121,8 +120,9 @@ class Pipeline:
                     return passage.flagged("server_state", "goes on from what only the upstream knows")
                 transcript = replace(transcript, messages=(*held.messages, *transcript.messages))
                 passage.held = held.insertions
-            await self._vocabulary(call, transcript)
-            case = passage.case = await self._with.conversations.follow(call, transcript, passage.receipt)
+            limit = self._planner.limit(call, transcript)
+            await self._vocabulary(call, limit)
+            case = passage.case = await self._with.conversations.follow(call, transcript, passage.receipt, limit)
             if case.unverified:
                 passage.flagged("unverified_user_quote", f"no human turn holds: {'; '.join(case.unverified)[:400]}")
             return await self._planner.planned(passage, case)
@@ -144,18 +144,17 @@ class Pipeline:
             raise GoalkeeperError(f"refused, as on_failure says: {error}") from error
         return self._planner.safest(passage.flagged(flag, f"{type(error).__name__}: {error}"))
 
-    async def _vocabulary(self, call: Call, transcript: Transcript) -> None:
-        """Loads the vocabulary with the first request: in the background while the body surely fits without a count."""
+    async def _vocabulary(self, call: Call, limit: float) -> None:
+        """Loads the vocabulary with the first request; waits for it where the body may be above its limit."""
         if self._with.counter.ready:
             return
         if self._loading is None:
             self._loading = asyncio.create_task(asyncio.to_thread(self._with.counter.load))
-        trigger = self._planner.budget(call, transcript).trigger
-        if len(call.body) > (trigger or _ROUGH_BYTES):  # a token has at least one byte
+        if limit and len(call.body) > limit:  # a token has at least one byte
             await self._loading
 
     async def _committed(self, passage: Passage) -> None:
-        """Waits until the new turns of the request are on disk: nothing is answered that could be forgotten."""
+        """Waits until what a person said is on disk: nothing is answered that could be forgotten."""
         if passage.case is not None and passage.case.stored is not None:
             try:
                 await passage.case.stored
@@ -228,7 +227,7 @@ class Pipeline:
         state = case.track.state
         if plan is not None and passage.effective:
             state.good = tuple(one.id for one in plan.insertions)
-        if plan is None or not prompt_tokens or not self._with.counter.ready:
+        if plan is None or not prompt_tokens or not case.exact:
             return
         estimate = plan.estimate_out if passage.effective else plan.estimate_in
         known = self._with.calibrations.reported(case.transcript.model, estimate, prompt_tokens)

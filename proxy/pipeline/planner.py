@@ -138,6 +138,10 @@ class Planner:
             mode=settings.mode,
         )
 
+    def limit(self, call: Call, transcript: Transcript) -> float:
+        """Gives the trigger in tokens of our own count, 0 where nothing triggers a cut."""
+        return self.budget(call, transcript).trigger / max(self.calibrations.ratio(transcript.model), 1.0)
+
     def _limits_of(self, model: str) -> ModelLimits:
         if model not in self._limits:
             if len(self._limits) >= _MODELS:
