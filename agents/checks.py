@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from agents import wire
 from agents.model import Got
 from agents.run import Run
-from agents.script import CORRECTION, END, GOAL, Scenario
+from agents.script import CORRECTION, END, GOAL, NOTES, Scenario
 from agents.tap import Sent
 from proxy.compaction.invariants import CHAT, MESSAGES, Invariant
 from proxy.compaction.item_invariants import RESPONSES
@@ -90,7 +90,7 @@ def _words(result: Result, scenario: Scenario, pairs: list[_Pair], main: list[_P
     """Counts main requests that hold what was said until then; a new count begins at each compaction of the agent."""
     known: set[str] = set()
     counts = [Counter[bool]()]
-    length = 0
+    length, carried = 0, False
     by_number = {pair.sent.number: pair for pair in main}
     wanted = {GOAL, CORRECTION} & {*scenario.said, scenario.steered}
     for pair in pairs:
@@ -98,10 +98,10 @@ def _words(result: Result, scenario: Scenario, pairs: list[_Pair], main: list[_P
         known |= {words for words in wanted if words in _human(body)}
         if pair.sent.number not in by_number:
             continue
-        now = len(wire.items(body))
-        if now < length:
+        now, carries = len(wire.items(body)), NOTES in "\n".join(turn.text for turn in wire.turns(body))
+        if now < length or (carries and not carried):
             counts.append(Counter())
-        length = now
+        length, carried = now, carries
         there = _human(pair.got.body)
         counts[-1][all(words in there for words in known)] += 1
     result.words = [Share(count[True], count.total()) for count in counts]

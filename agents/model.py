@@ -154,7 +154,7 @@ class Model:
             return _delegating(wire.tools(body), tokens)
         if not step.command:
             return Said(step.text, prompt_tokens=tokens)
-        return _running(step.command, wire.tools(body), tokens)
+        return _running(step, wire.tools(body), tokens)
 
 
 def kind_of(api: str, body: wire.Body) -> Kind:
@@ -182,11 +182,11 @@ def _kind_without_tools(body: wire.Body, users: list[str]) -> Kind:
     return "main"
 
 
-def _running(command: str, tools: dict[str, Any], tokens: int) -> Said:
+def _running(step: Step, tools: dict[str, Any], tokens: int) -> Said:
     name = next((name for name in _SHELLS if name in tools), "")
     if not name:
-        return Said(f"```mswea_bash_command\n{command}\n```", prompt_tokens=tokens)
-    return Said(f"I run {command}.", name, _filled(tools[name], command), tokens)
+        return Said(f"There is no shell among {', '.join(tools)}.", prompt_tokens=tokens)
+    return Said(step.text or f"I run {step.command}.", name, _filled(tools[name], step.command), tokens)
 
 
 def _filled(schema: dict[str, Any], command: str) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 _NUMBERS = itertools.count(1)
+# What an item has before its content comes.
+_BARE: dict[str, dict[str, Any]] = {"message": {"content": []}, "function_call": {"arguments": ""}}
 _CHAT_ENDS = {True: "tool_calls", False: "stop"}
 _MESSAGES_ENDS = {True: "tool_use", False: "end_turn"}
 
@@ -177,7 +179,7 @@ def _responses_stream(said: Said, model: str) -> Iterator[bytes]:
     yield send("response.created", response={**full, "status": "in_progress", "output": [], "usage": None})
     for place, item in enumerate(full["output"]):
         at = {"output_index": place, "item_id": item["id"]}
-        bare: dict[str, Any] = {"message": {"content": []}, "function_call": {"arguments": ""}}.get(item["type"], {})
+        bare = _BARE.get(item["type"], {})
         yield send("response.output_item.added", output_index=place, item={**item, "status": "in_progress", **bare})
         if item["type"] == "message":
             part = item["content"][0]

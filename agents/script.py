@@ -127,4 +127,21 @@ ONE_TURN = Scenario(  # for agents that can't be given a second message, and sho
     ),
     compacts=1,
 )
-SCENARIOS = {one.name: one for one in (COMPACTIONS, STEER, SUB_AGENT, OVERFLOW, REFUSED, LATE, SLIDING, ONE_TURN)}
+ERRAND = Scenario(  # for agents that take one order and end by a command
+    "errand",
+    (GOAL,),
+    ((*_read(1, 2, 3, 4, 5, 6), Step("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", text=f"{END}: turn 1.")),),
+    room=34_000,
+    cuts=True,
+)
+TALK = Scenario(  # for agents without tools, that only talk
+    "talk",
+    (GOAL, CORRECTION, MORE, LAST),
+    tuple(
+        (Step(text=f"{END}: turn {number}.\n" + "These rows look alike; nothing stands out.\n" * 60),)
+        for number in range(1, 5)
+    ),
+    compacts=1,
+)
+_ALL = (COMPACTIONS, STEER, SUB_AGENT, OVERFLOW, REFUSED, LATE, SLIDING, ONE_TURN, ERRAND, TALK)
+SCENARIOS = {one.name: one for one in _ALL}

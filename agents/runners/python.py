@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from agents.runners.base import KEY, Agent, Environment, Package, Place, Talk
+from agents.runners.base import KEY, MODEL, Agent, Environment, Package, Place, Talk
 
 _DRIVERS = Path(__file__).resolve().parent.parent / "drivers"
 
@@ -37,6 +37,43 @@ def _library(name: str, driver: str, package: Package, *scenarios: str) -> Agent
     )
 
 
+MINI = Package("pypi", "mini-swe-agent")
+AIDER = Package("pypi", "aider-chat")
+
+
+def _mini(place: Place, _: int, words: str) -> list[str]:
+    model = ["-m", f"openai/{MODEL}", "-c", "mini.yaml", "-c", "model.cost_tracking=ignore_errors"]
+    return [place.binary(MINI, "mini"), "-y", "--exit-immediately", *model, "-t", words]
+
+
+def _mini_environment(place: Place) -> Environment:
+    own = {
+        "MSWEA_CONFIGURED": "true",
+        "MSWEA_GLOBAL_CONFIG_DIR": str(place.home),
+        "MSWEA_COST_TRACKING": "ignore_errors",
+    }
+    return _environment(place) | own | {"OPENAI_API_BASE": f"{place.url}/v1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+
+
+def _aider(place: Place, turn: int, words: str) -> list[str]:
+    quiet = ["--no-show-model-warnings", "--no-check-update", "--analytics-disable", "--no-pretty", "--map-tokens", "0"]
+    history = ["--max-chat-history-tokens", "500", *(["--restore-chat-history"] if turn else [])]
+    return [
+        place.binary(AIDER, "aider"),
+        "--model",
+        f"openai/{MODEL}",
+        "--yes-always",
+        *quiet,
+        *history,
+        "--message",
+        words,
+    ]
+
+
+def _aider_environment(place: Place) -> Environment:
+    return _environment(place) | {"OPENAI_API_BASE": f"{place.url}/v1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+
+
 AGENTS: tuple[Agent, ...] = (
     _library("openai-agents", "openai_agents.py", Package("pypi", "openai-agents"), "compactions"),
     _library("langchain", "langchain_agent.py", Package("pypi", "langchain", ("langchain-openai",)), "compactions"),
@@ -48,6 +85,11 @@ AGENTS: tuple[Agent, ...] = (
         "sub-agent",
         "overflow",
         "refused",
+    ),
+    _library("openhands", "openhands_agent.py", Package("pypi", "openhands-sdk", ("openhands-tools",)), "compactions"),
+    Agent("aider", (AIDER,), _nothing, _aider, _aider_environment, scenarios=("talk",), base_url="OPENAI_API_BASE"),
+    Agent(
+        "mini-swe-agent", (MINI,), _nothing, _mini, _mini_environment, scenarios=("errand",), base_url="OPENAI_API_BASE"
     ),
     _library("pydantic-ai", "pydantic_agent.py", Package("pypi", "pydantic-ai-slim[openai]"), "sliding"),
 )

@@ -100,12 +100,13 @@ class Session:
         self._send("main", self.items, answer)
         self.items += [*answer, self.result(output)]
 
-    def close(self) -> None:
-        """Lets the model end the turn."""
+    def close(self, *, tools: bool = True) -> Item:
+        """Lets the model end the turn, and gives its closing words."""
         self.number += 1
         answer = [self.text(f"Step {self.number} was the last one of this turn.", "assistant")]
-        self._send("main", self.items, answer)
+        self._send("main", self.items, answer, tools=tools)
         self.items += answer
+        return answer[0]
 
     def side(self, items: list[Item], says: str = NOTES, *, tools: bool = False, **more: Any) -> None:
         """Sends a request that doesn't carry the conversation on."""
