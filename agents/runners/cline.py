@@ -37,7 +37,7 @@ AGENTS = (
         _setup,
         _turn,
         _environment,
-        scenarios=("one-turn", "overflow"),
+        scenarios=("one-turn", "errand"),
         base_url="cline auth -p openai-compatible -b URL",
     ),
 )

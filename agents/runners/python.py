@@ -7,6 +7,7 @@ from typing import Any
 
 from agents.runners.base import KEY, MODEL, Agent, Environment, Package, Place, Talk
 
+_QUIET = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENHANDS_SUPPRESS_BANNER": "1"}  # nothing is fetched at the start
 _DRIVERS = Path(__file__).resolve().parent.parent / "drivers"
 
 
@@ -15,7 +16,7 @@ def _nothing(_: Place) -> None:
 
 
 def _environment(place: Place) -> Environment:
-    return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{place.url}/v1", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{place.url}/v1", "PYTHONDONTWRITEBYTECODE": "1"} | _QUIET
 
 
 def _say(words: str, _interrupts: bool) -> dict[str, Any]:  # noqa: FBT001 (one of two ways to talk, see Talk)
@@ -52,7 +53,7 @@ def _mini_environment(place: Place) -> Environment:
         "MSWEA_GLOBAL_CONFIG_DIR": str(place.home),
         "MSWEA_COST_TRACKING": "ignore_errors",
     }
-    return _environment(place) | own | {"OPENAI_API_BASE": f"{place.url}/v1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    return _environment(place) | own | {"OPENAI_API_BASE": f"{place.url}/v1"}
 
 
 def _aider(place: Place, turn: int, words: str) -> list[str]:
@@ -71,7 +72,7 @@ def _aider(place: Place, turn: int, words: str) -> list[str]:
 
 
 def _aider_environment(place: Place) -> Environment:
-    return _environment(place) | {"OPENAI_API_BASE": f"{place.url}/v1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    return _environment(place) | {"OPENAI_API_BASE": f"{place.url}/v1"}
 
 
 AGENTS: tuple[Agent, ...] = (
@@ -86,7 +87,7 @@ AGENTS: tuple[Agent, ...] = (
         "overflow",
         "refused",
     ),
-    _library("openhands", "openhands_agent.py", Package("pypi", "openhands-sdk", ("openhands-tools",)), "compactions"),
+    _library("openhands", "openhands_agent.py", Package("pypi", "openhands-sdk"), "compactions"),
     Agent("aider", (AIDER,), _nothing, _aider, _aider_environment, scenarios=("talk",), base_url="OPENAI_API_BASE"),
     Agent(
         "mini-swe-agent", (MINI,), _nothing, _mini, _mini_environment, scenarios=("errand",), base_url="OPENAI_API_BASE"
