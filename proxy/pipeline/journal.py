@@ -17,6 +17,7 @@ from proxy.store.sqlite import Store
 from proxy.telemetry import Counters, Log
 from proxy.transcript import Answer
 
+_MODELS = 256  # model names whose masked form is remembered
 _TRACE_LINES = 12
 _GAVE_WAY = ("pins_over_budget", "pin_excerpted", "pin_left_out")
 
@@ -30,6 +31,7 @@ class Journal:
         self._counters = counters
         self._seal = seal
         self._tool_output = tool_output
+        self._models: dict[str, str] = {}
 
     def headers(self, passage: Passage) -> tuple[tuple[str, str], ...]:
         """Gives our response headers."""
@@ -93,7 +95,7 @@ class Journal:
             epoch=link.epoch if link else 0,
             track=(link.branch or "") if link else "",
             client=case.profile.name if case else "",
-            model=self._masked(case.transcript.model) if case else "",
+            model=self._masked_model(case.transcript.model) if case else "",
             dialect=case.transcript.dialect if case else "",
             path=passage.call.path.partition("?")[0],
             relation=link.relation if link else "",
@@ -128,7 +130,7 @@ class Journal:
     def _calls(self, case: Case, answer: Answer) -> Iterable[ToolCall]:
         """The calls whose results came with this request, and those that the answer made."""
         messages = case.transcript.messages
-        if case.track is not None:
+        if case.track is not None and case.new_from < len(messages):
             asked = {
                 part.call_id: part
                 for message in messages[max(case.new_from - 64, 0) :]
@@ -147,6 +149,13 @@ class Journal:
 
     def _masked(self, text: str) -> str:
         return self._seal.mask(text)
+
+    def _masked_model(self, name: str) -> str:
+        if name not in self._models:
+            if len(self._models) >= _MODELS:
+                self._models.clear()
+            self._models[name] = self._masked(name)
+        return self._models[name]
 
 
 def _kind(passage: Passage) -> str:

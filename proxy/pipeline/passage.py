@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from proxy.compaction.budget import Budget
 from proxy.compaction.draft import Policy
 from proxy.compaction.plan import Plan
 from proxy.compaction.summary import Summary
@@ -20,6 +21,7 @@ class Passage:
     body: bytes
     case: Case | None = None
     plan: Plan | None = None
+    budget: Budget | None = None
     policy: Policy | None = None
     summary: Summary | None = None  # a model-written one that this request used
     flags: tuple[str, ...] = ()

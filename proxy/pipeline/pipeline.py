@@ -120,7 +120,8 @@ class Pipeline:
                     return passage.flagged("server_state", "goes on from what only the upstream knows")
                 transcript = replace(transcript, messages=(*held.messages, *transcript.messages))
                 passage.held = held.insertions
-            limit = self._planner.limit(call, transcript)
+            passage.budget = self._planner.budget(call, transcript)
+            limit = self._planner.limit(passage.budget, transcript.model)
             await self._vocabulary(call, limit)
             case = passage.case = await self._with.conversations.follow(call, transcript, passage.receipt, limit)
             if case.unverified:

@@ -48,7 +48,7 @@ class Planner:
         track = case.track
         if track is None:
             return passage
-        policy = passage.policy = self.policy(case, track)
+        policy = passage.policy = self.policy(case, track, passage.budget)
         if case.transcript.options.get("truncation") == b'"auto"' and not policy.budget.trigger:
             passage.flagged("truncation_auto", "the upstream may drop the oldest items, and its window isn't known")
         if passage.call.header("x-goalkeeper-bypass") in ("1", "true"):
@@ -138,9 +138,9 @@ class Planner:
             mode=settings.mode,
         )
 
-    def limit(self, call: Call, transcript: Transcript) -> float:
+    def limit(self, budget: Budget, model: str) -> float:
         """Gives the trigger in tokens of our own count, 0 where nothing triggers a cut."""
-        return self.budget(call, transcript).trigger / max(self.calibrations.ratio(transcript.model), 1.0)
+        return budget.trigger / max(self.calibrations.ratio(model), 1.0)
 
     def _limits_of(self, model: str) -> ModelLimits:
         if model not in self._limits:
@@ -149,10 +149,10 @@ class Planner:
             self._limits[model] = self.settings.limits_of(model)
         return self._limits[model]
 
-    def policy(self, case: Case, track: Track) -> Policy:
-        """Gives what settings and request ask of the plan."""
+    def policy(self, case: Case, track: Track, known: Budget | None = None) -> Policy:
+        """Gives what settings and request ask of the plan; the limits are worked out anew unless they are `known`."""
         settings = self.settings
-        budget = self.budget(case.call, case.transcript)
+        budget = known or self.budget(case.call, case.transcript)
         return Policy(
             mode=settings.mode,
             budget=budget,
