@@ -16,9 +16,9 @@ from proxy.dialects import sse
 from proxy.dialects.base import Answer, Call
 from proxy.dialects.body import BodyReader
 from proxy.dialects.jsonbytes import object_fields
-from proxy.dialects.memory import number, string
+from proxy.dialects.memory import message_object, number, string
 from proxy.dialects.openai import error_body
-from proxy.errors import GoalkeeperError, UnreadableBody
+from proxy.errors import GoalkeeperError
 from proxy.transcript import Message, Part, Transcript, digest_of
 
 
@@ -223,14 +223,7 @@ def _read_stream(stream: bytes) -> Answer:
 
 
 def _message(raw: bytes) -> Message:
-    try:
-        item = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnreadableBody(f"a message can't be read: {error}") from error
-    if not isinstance(item, dict):
-        raise UnreadableBody("a message is not an object")
-    role = item.get("role")
-    role = role if isinstance(role, str) else ""
+    item, role = message_object(raw)
     parts = list(_content_parts(item, role))
     if isinstance(reasoning := item.get("reasoning_content"), str) and reasoning:
         parts.append(Part("thinking", reasoning))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
+from proxy.errors import UnreadableBody
 from proxy.transcript import Message
 
 _MEMORY_BYTES = 48 << 20  # raw bytes of known messages in each of two generations
@@ -42,3 +44,15 @@ def number(raw: bytes | None) -> int:
     """Gives a raw value when it is a positive whole number, else 0."""
     value = msgspec.json.decode(raw) if raw else None
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def message_object(raw: bytes) -> tuple[dict[str, Any], str]:
+    """Gives a message as an object, and its role ("" when it has none). Raises UnreadableBody."""
+    try:
+        item = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnreadableBody(f"a message can't be read: {error}") from error
+    if not isinstance(item, dict):
+        raise UnreadableBody("a message is not an object")
+    role = item.get("role")
+    return item, role if isinstance(role, str) else ""

@@ -12,7 +12,7 @@ import msgspec
 
 from proxy.dialects.base import Answer
 from proxy.dialects.jsonbytes import array_items, object_fields, value_span
-from proxy.dialects.memory import Memory, number, string
+from proxy.dialects.memory import Memory, message_object, number, string
 from proxy.dialects.messages_answer import read_stream, read_whole
 from proxy.dialects.messages_blocks import is_result, parts_of, text_of
 from proxy.errors import GoalkeeperError, NothingFits, UnreadableBody
@@ -109,14 +109,7 @@ class Messages:
 
 
 def _message(raw: bytes) -> Message:
-    try:
-        item = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnreadableBody(f"a message can't be read: {error}") from error
-    if not isinstance(item, dict):
-        raise UnreadableBody("a message is not an object")
-    role = item.get("role")
-    role = role if isinstance(role, str) else ""
+    item, role = message_object(raw)
     return Message(raw=raw, digest=digest_of(raw), role=role, parts=parts_of(item.get("content"), role))
 
 
