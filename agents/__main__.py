@@ -52,7 +52,7 @@ def _one(agent: Agent, name: str, keep: Path | None) -> Result:
     except (RuntimeError, OSError, TimeoutError) as error:
         result = Result(agent.name, name, wrong=[f"it couldn't be run: {error or type(error).__name__}"])
     else:
-        result = judge(agent.name, scenario, seen)
+        result = judge(agent, scenario, seen)
         result.version = version
     print(" ".join(report.row(result)), file=sys.stderr, flush=True)
     return result

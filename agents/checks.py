@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from agents import wire
 from agents.model import Got
 from agents.run import Run
+from agents.runners.base import Agent
 from agents.script import CORRECTION, END, GOAL, NOTES, Scenario
 from agents.tap import Sent
 from proxy.compaction.invariants import CHAT, MESSAGES, Invariant
@@ -65,9 +66,9 @@ class _Pair:
     got: Got
 
 
-def judge(agent: str, scenario: Scenario, run: Run) -> Result:
+def judge(agent: Agent, scenario: Scenario, run: Run) -> Result:
     """Holds a run against what must hold."""
-    result = Result(agent, scenario.name)
+    result = Result(agent.name, scenario.name)
     pairs = list(_pairs(run))
     main = [pair for pair in pairs if pair.got.kind == "main"]
     _words(result, scenario, pairs, main)
@@ -75,7 +76,7 @@ def judge(agent: str, scenario: Scenario, run: Run) -> Result:
     result.tasks = _untouched([pair for pair in pairs if pair.got.kind == "sub"])
     result.cuts = sum(sent.told.get("x-goalkeeper-compaction") in ("compaction", "retry") for sent in run.sent)
     _validity(result, pairs)
-    _errors(result, run)
+    _errors(result, run, agent.refused_exit)
     _verdict(result, scenario, run)
     return result
 
@@ -185,8 +186,8 @@ def _block_faults(messages: list[wire.Item]) -> list[str]:
         content = message["content"] if isinstance(message.get("content"), list) else []
         kinds = [block.get("type") for block in content]
         results = [block["tool_use_id"] for block in content if block.get("type") == "tool_result"]
-        if message.get("role") != ("assistant" if place % 2 else "user"):
-            found.append(f"message {place} isn't in turn")
+        if message.get("role") not in ("user", "assistant"):
+            found.append(f"message {place} has the role {message.get('role')!r}")
         if sorted(results) != sorted(waiting):
             found.append(f"message {place} has results {results} for calls {waiting}")
         if kinds[: len(results)] != ["tool_result"] * len(results):
@@ -198,9 +199,14 @@ def _block_faults(messages: list[wire.Item]) -> list[str]:
 # --- verdict ---------------------------------------------------------------------------------------------------------
 
 
-def _errors(result: Result, run: Run) -> None:
+def _errors(result: Result, run: Run, refused_exit: int) -> None:
+    """Counts what the agent ran into; what the scenario refused is no error."""
     refused = {got.number for got in run.got if got.refused}
-    result.errors = [f"turn {number} ended with {code}" for number, code in enumerate(run.exits, 1) if code]
+    told = any(sent.status >= 400 for sent in run.sent if sent.number in refused)
+    usual = (0, refused_exit) if told else (0,)
+    result.errors = [
+        f"turn {number} ended with {code}" for number, code in enumerate(run.exits, 1) if code not in usual
+    ]
     for sent in run.sent:
         if sent.method == "POST" and sent.status >= 400 and sent.number not in refused:
             result.errors.append(f"request {sent.number} {sent.path}: {sent.status}")

@@ -81,6 +81,7 @@ class Model:
         self._task: list[Step] = []
         self._closing = ""
         self._first = 0  # bytes of the first main request
+        self._refused = 0  # number of the newest request that was refused by the script
 
     def begin(self, turn: int) -> None:
         """Starts the steps of a turn, counted from 0."""
@@ -108,7 +109,9 @@ class Model:
         number = int(request.headers.get(NUMBER, "0"))
         body: wire.Body = json.loads(raw)
         kind = kind_of(api, body)
-        step = self._step(kind, len(raw))
+        step = Step(refuse=True) if number and number == self._refused else self._step(kind, len(raw))
+        if step.refuse and not self._scenario.room:
+            self._refused = number
         self.got.append(Got(number, kind, api, raw, step.refuse))
         if api == "compact":
             return _json(200, replies.compacted(str(body.get("model"))))

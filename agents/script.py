@@ -24,7 +24,7 @@ class Step:
     text: str = ""
     delegate: bool = False  # a sub-agent is asked to do TASK
     full: bool = False  # the reported usage says that the window is full
-    refuse: bool = False  # the prompt is too long
+    refuse: bool = False  # the prompt is too long, in whatever form the agent's request comes
     waits: bool = False  # the command takes its time: whoever wants to interrupt does it now
 
 
@@ -90,12 +90,12 @@ OVERFLOW = Scenario(  # the model's window is really full: Goalkeeper compacts b
     room=34_000,
     cuts=True,
 )
-REFUSED = Scenario(  # the upstream refuses the agent's body and Goalkeeper's shorter one: the agent has to help itself
+REFUSED = Scenario(  # the upstream refuses Goalkeeper's shorter body too: the agent has to help itself
     "refused",
     (GOAL, CORRECTION, LAST),
     (
         (*_read(1, 2), _end(1)),
-        (*_read(3, 4), Step(refuse=True), Step(refuse=True), *_read(5), _end(2)),
+        (*_read(3, 4), Step(refuse=True), *_read(5), _end(2)),
         (*_read(8), _end(3)),
     ),
     compacts=1,
@@ -120,7 +120,7 @@ ONE_TURN = Scenario(  # for agents that can't be given a second message, and sho
     (
         (
             *_read(1, 2),
-            *(Step(refuse=True), Step(refuse=True)),
+            Step(refuse=True),
             *_read(3, 4, 5),
             _end(1),
         ),

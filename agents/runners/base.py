@@ -90,4 +90,5 @@ class Agent:
     talk: Talk | None = None
     project_rules: str = "AGENTS.md"
     seconds: float = 120  # for one turn
+    refused_exit: int = 0  # exit code of a turn in which the model refused a request once, with or without Goalkeeper
     base_url: str = ""  # where people set it, for the report

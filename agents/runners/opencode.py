@@ -39,6 +39,7 @@ def _agent(api: str, scenarios: tuple[str, ...]) -> Agent:
         _environment,
         scenarios=scenarios,
         seconds=180,
+        refused_exit=1,
         base_url="opencode.json: provider.NAME.options.baseURL",
     )
 

@@ -19,7 +19,9 @@ def sessions() -> list[Session]:
     for number in (1, 2):
         before = f"<PREVIOUS SUMMARY>\n{NOTES} (1)\n</PREVIOUS SUMMARY>\n" if number > 1 else ""
         events = f"{before}<EVENT>\nMessageEvent (user)\n  {CORRECTION[:30]}...\n</EVENT>\n"
-        one.side([ORDER, one.parts(f"{events}\n\nNow summarize the events using the rules above.")], f"{NOTES} ({number})")
+        one.side(
+            [ORDER, one.parts(f"{events}\n\nNow summarize the events using the rules above.")], f"{NOTES} ({number})"
+        )
         one.items = [SYSTEM, one.parts(GOAL, f"{NOTES} ({number})"), *one.items[-2:]]
         one.step()
         one.close()
