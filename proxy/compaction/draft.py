@@ -77,7 +77,9 @@ class Draft:
     limit: int = 0  # the most tokens that this body may have
     floor: int = 0  # tokens of the newest messages that a cut leaves untouched, at least
     forced: bool = False  # after an overflow: shrink as far as needed
-    _seen: dict[tuple[str, ...], Presence] = field(default_factory=dict, repr=False)  # shared by all forms of the draft
+    # What was worked out, by the ids of the insertions; shared by all forms of the draft.
+    _seen: dict[tuple[str, ...], Presence] = field(default_factory=dict, repr=False)
+    _sizes: dict[tuple[str, ...], int] = field(default_factory=dict, repr=False)
 
     def presence(self) -> Presence:
         """Which active pins stand in the body, worked out once for each set of insertions."""
@@ -89,9 +91,12 @@ class Draft:
     def estimate(self, insertions: Sequence[Insertion] | None = None) -> int:
         """Our estimate of the forwarded body with these insertions (the draft's own when none are given)."""
         chosen = self.insertions if insertions is None else insertions
-        gone = removed(chosen, self.view)
-        tokens = self.view.tokens
-        return self.view.total() - sum(tokens[index] for index in gone) + sum(one.tokens for one in chosen)
+        names = tuple(one.id for one in chosen)
+        if names not in self._sizes:
+            tokens = self.view.tokens
+            left = sum([tokens[index] for index in removed(chosen, self.view)])
+            self._sizes[names] = self.view.total() - left + sum(one.tokens for one in chosen)
+        return self._sizes[names]
 
     def predict(self, insertions: Sequence[Insertion] | None = None) -> int:
         """The upstream's count of that body: what it told of the newest one and the calibrated rest, or all of it."""

@@ -160,7 +160,8 @@ def forbidden(invariants: Sequence[Invariant], messages: Sequence[Message]) -> f
 def validate(invariants: Sequence[Invariant], ours: Sequence[Message], clients: Sequence[Message]) -> None:
     """Raises InvalidRewrite when our body has a fault that the client's own body doesn't have."""
     for invariant in invariants:
-        new = invariant.faults(ours) - invariant.faults(clients)
+        found = invariant.faults(ours)
+        new = found - invariant.faults(clients) if found else found
         if new:
             raise InvalidRewrite(f"{invariant.name}: {', '.join(sorted(new)[:5])}")
 
