@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 from agents.runners.base import NODE, Package
@@ -58,9 +58,18 @@ def _from_npm(package: Package, cache: Path) -> None:
 
 def _from_pypi(package: Package, cache: Path) -> None:
     folder = cache / package.folder
-    venv.create(folder, with_pip=True)
+    _run([_python(), "-m", "venv", str(folder)], dict(os.environ))
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     _run([*pip, package.name, *package.more], dict(os.environ))
+
+
+def _python() -> str:
+    """Gives a Python that the pickiest of them works with, else our own."""
+    for name in ("python3.13", "python3.12"):
+        found = shutil.which(name)
+        if found and not subprocess.run([found, "-c", "import ensurepip"], capture_output=True, check=False).returncode:
+            return found
+    return sys.executable
 
 
 def _run(command: list[str], environment: dict[str, str]) -> None:

@@ -10,10 +10,22 @@ import pytest
 from agents import wire
 from agents.checks import faults
 from tests.agents.session import SPOKEN, Session
-from tests.agents.shapes import aider, claude_code, cline, cn, codex, libraries, opencode, openhands, pi, qwen_code
+from tests.agents.shapes import (
+    aider,
+    claude_code,
+    cline,
+    cn,
+    codex,
+    libraries,
+    mini_swe_agent,
+    opencode,
+    openhands,
+    pi,
+    qwen_code,
+)
 from tests.agents.stage import Outcome, play
 
-MODULES = (aider, opencode, pi, qwen_code, cn, cline, codex, claude_code, openhands, libraries)
+MODULES = (opencode, pi, qwen_code, cn, cline, codex, claude_code, openhands, aider, mini_swe_agent, libraries)
 SESSIONS = [
     pytest.param(session, id=f"{module.__name__.rpartition('.')[2]}-{number}")
     for module in MODULES
