@@ -208,6 +208,15 @@ class Conversations:
             self._states.popitem(last=False)
         return state
 
+    async def counted(self, case: Case) -> Case:
+        """Gives the case with all its tokens counted, not guessed."""
+        track = case.track
+        if track is None or case.exact or not self._counter.ready:
+            return case
+        places = len(case.transcript.messages)
+        tokens = await self._measured(case.transcript, case.scope, track.state, places, 1.0)
+        return replace(case, track=Track(track.state, replace(track.view, tokens=tokens)), exact=True)
+
     async def _measured(
         self, transcript: Transcript, scope: Scope, state: BranchState, new_from: int, limit: float
     ) -> tuple[int, ...]:

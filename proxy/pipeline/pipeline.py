@@ -10,12 +10,13 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from proxy.compaction.draft import Tools
-from proxy.compaction.overflow import overflow
+from proxy.compaction.overflow import Overflow, overflow
 from proxy.compaction.thinking import is_refusal
 from proxy.dialects.base import Dialect
 from proxy.errors import ClientGone, GoalkeeperError, InvalidRewrite, UnreadableBody, UpstreamBroken
 from proxy.exchange import Call, Copy, Incoming, Sink, early_reply, relay
 from proxy.pipeline.calibration import Calibrations
+from proxy.pipeline.case import Case
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.journal import Journal
 from proxy.pipeline.outgoing import headers_of
@@ -185,11 +186,18 @@ class Pipeline:
             return None
         found = overflow(status, refusal)
         if found is not None:
-            return await self._planner.smaller(passage, case, found) if self._with.settings.overflow.retry else None
+            return await self._smaller(passage, case, found) if self._with.settings.overflow.retry else None
         if passage.rewritten and status in _REFUSED and status not in _RATE_OR_AUTH:
             bare = await self._planner.without_reasoning(passage, case) if is_refusal(status, refusal) else None
             return bare or self._planner.safer(passage, case, status)
         return None
+
+    async def _smaller(self, passage: Passage, case: Case, found: Overflow) -> Passage | None:
+        """Plans a smaller body; what was only guessed so far is counted first."""
+        if self._loading is not None:
+            await self._loading
+        exact = passage.case = await self._with.conversations.counted(case)
+        return await self._planner.smaller(passage, exact, found)
 
     async def _sent(self, passage: Passage, sink: Sink) -> Incoming:
         call, stream = passage.call, self._with.settings.stream

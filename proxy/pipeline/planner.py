@@ -68,8 +68,10 @@ class Planner:
             return None
         self.calibrations.overflowed(case.transcript.model, found.window)
         policy = self.policy(case, track)
-        aims = (int(policy.target * policy.budget.size), plan.tokens_out // 2)
+        refused = plan.tokens_out if case.exact and plan.insertions else round(track.view.total() * policy.ratio)
+        aims = (int(policy.target * policy.budget.size), refused // 2)
         aim = min((one for one in aims if one > 0), default=0)
+        policy = replace(policy, pin_tokens=min(policy.pin_tokens, aim // 2))
         try:
             less = make_plan(track.view, case.branch, track.state.memory, policy, self.tools, aim=aim)
         except InvalidRewrite as error:
