@@ -76,6 +76,18 @@ class Talk:
     ended: Callable[[dict[str, Any]], bool]  # whether this line of its output ends a turn
 
 
+DRIVERS = Path(__file__).resolve().parent.parent / "drivers"
+
+
+def driven(command: Callable[[Place], list[str]]) -> Talk:
+    """Gives the talk with one of our own drivers."""
+    return Talk(
+        command,
+        lambda words, interrupts: {"say": words, "interrupts": interrupts},
+        lambda line: line.get("type") == "turn_end",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Agent:
     """One agent, or one way to set it up."""

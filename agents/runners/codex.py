@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 
-from agents.runners.base import KEY, MODEL, WINDOW, Agent, Environment, Package, Place
+from agents.runners.base import DRIVERS, KEY, MODEL, WINDOW, Agent, Environment, Package, Place, driven
 
 PACKAGE = Package("npm", "@openai/codex")
 _COMMON = f"""model_context_window = {WINDOW}
@@ -48,6 +49,10 @@ def _turn(place: Place, turn: int, words: str) -> list[str]:
     return [place.binary(PACKAGE, "codex"), "exec", "--skip-git-repo-check", *resumed, words]
 
 
+def _server(place: Place) -> list[str]:
+    return [sys.executable, str(DRIVERS / "codex_server.py"), place.binary(PACKAGE, "codex")]
+
+
 def _environment(place: Place) -> Environment:
     return {"CODEX_HOME": str(place.home / ".codex"), "SCRIPTED_KEY": KEY}
 
@@ -59,6 +64,8 @@ AGENTS = (
         _own_provider,
         _turn,
         _environment,
+        scenarios=("compactions", "steer", "overflow", "late"),
+        talk=driven(_server),
         base_url="config.toml: model_providers.NAME.base_url, wire_api = responses",
     ),
     Agent(

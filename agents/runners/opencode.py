@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from agents.runners.base import KEY, MODEL, WINDOW, Agent, Environment, Package, Place
+import sys
+
+from agents.runners.base import DRIVERS, KEY, MODEL, WINDOW, Agent, Environment, Package, Place, driven
 
 PACKAGE = Package("npm", "opencode-ai")
 PROVIDERS = {"chat": "@ai-sdk/openai-compatible", "responses": "@ai-sdk/openai", "messages": "@ai-sdk/anthropic"}
@@ -25,6 +27,10 @@ def _turn(place: Place, turn: int, words: str) -> list[str]:
     return [place.binary(PACKAGE, "opencode"), "run", *(["--continue"] if turn else []), words]
 
 
+def _server(place: Place) -> list[str]:
+    return [sys.executable, str(DRIVERS / "opencode_server.py"), place.binary(PACKAGE, "opencode")]
+
+
 def _environment(_: Place) -> Environment:
     names = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS")
     return {f"OPENCODE_DISABLE_{name}": "1" for name in names}
@@ -38,6 +44,7 @@ def _agent(api: str, scenarios: tuple[str, ...]) -> Agent:
         _turn,
         _environment,
         scenarios=scenarios,
+        talk=driven(_server),
         seconds=180,
         refused_exit=1,
         base_url="opencode.json: provider.NAME.options.baseURL",
@@ -45,7 +52,7 @@ def _agent(api: str, scenarios: tuple[str, ...]) -> Agent:
 
 
 AGENTS = (
-    _agent("chat", ("compactions", "sub-agent", "overflow", "refused", "late")),
+    _agent("chat", ("compactions", "steer", "sub-agent", "overflow", "refused", "late")),
     _agent("responses", ("compactions",)),
     _agent("messages", ("compactions",)),
 )

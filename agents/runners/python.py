@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-from agents.runners.base import KEY, MODEL, Agent, Environment, Package, Place, Talk
+from agents.runners.base import DRIVERS, KEY, MODEL, Agent, Environment, Package, Place, driven
 
 _QUIET = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENHANDS_SUPPRESS_BANNER": "1"}  # nothing is fetched at the start
-_DRIVERS = Path(__file__).resolve().parent.parent / "drivers"
 
 
 def _nothing(_: Place) -> None:
@@ -19,13 +15,9 @@ def _environment(place: Place) -> Environment:
     return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{place.url}/v1", "PYTHONDONTWRITEBYTECODE": "1"} | _QUIET
 
 
-def _say(words: str, _interrupts: bool) -> dict[str, Any]:  # noqa: FBT001 (one of two ways to talk, see Talk)
-    return {"say": words}
-
-
 def _library(name: str, driver: str, package: Package, *scenarios: str) -> Agent:
     def command(place: Place) -> list[str]:
-        return [place.binary(package, "python"), str(_DRIVERS / driver)]
+        return [place.binary(package, "python"), str(DRIVERS / driver)]
 
     return Agent(
         name,
@@ -33,7 +25,7 @@ def _library(name: str, driver: str, package: Package, *scenarios: str) -> Agent
         _nothing,
         environment=_environment,
         scenarios=scenarios,
-        talk=Talk(command, _say, lambda line: line.get("type") == "turn_end"),
+        talk=driven(command),
         base_url="OPENAI_BASE_URL, or base_url= of the model",
     )
 

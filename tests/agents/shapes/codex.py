@@ -8,8 +8,8 @@ SUMMARY = "Another language model started to solve this problem and produced a s
 
 
 def sessions() -> list[Session]:
-    """With a provider of one's own, with its words cut by the budget, and with the built-in provider."""
-    return [_own(keeps=True), _own(keeps=False), _built_in()]
+    """A provider of one's own, words cut by the budget, the built-in provider, and inside another program."""
+    return [_own(keeps=True), _own(keeps=False), _built_in(), _inside_another()]
 
 
 def _session() -> tuple[Session, list[Item], Item]:
@@ -51,6 +51,22 @@ def _own(*, keeps: bool) -> Session:
         one.close()
         one.items.append({**one.text(MORE), "id": f"msg_more{number}"})
         one.step()
+    return one
+
+
+def _inside_another() -> Session:
+    """The program that codex runs inside of gives its own name; a word interrupts a command."""
+    one, (head, rules), place = _session()
+    one.name, one.agent = "generic", "editor/0.171.0 (linux)"
+    one.items = [head, rules, place]
+    one.user(GOAL)
+    one.step()
+    one.user(CORRECTION)
+    one.step()
+    one.side([*one.items, one.text(ORDER)], NOTES, parallel_tool_calls=False)
+    one.items = [head, rules, place, one.text(SUMMARY.format(NOTES))]
+    one.step()
+    one.close()
     return one
 
 
