@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # costs 100 ms at start
     import structlog
 
 _QUEUED = 10_000
-_PAUSE_SECONDS = 0.05  # lines that come meanwhile wait: to wake this thread for each would slow the requests
+_PAUSE_SECONDS = 0.25  # lines that come meanwhile wait: to wake this thread for each would slow the requests
 
 SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key"})
 

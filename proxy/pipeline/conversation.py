@@ -34,7 +34,7 @@ from proxy.transcript import Answer, HumanTurn, Message, Transcript
 
 _BRANCHES = 2_000  # branch states kept in memory; the store has them all
 _MANY = 8  # unknown messages from which on a look into the store pays
-_HELD_SECONDS = 0.01  # receipts and answers wait so long for company on their way to the store
+_HELD_SECONDS = 0.02  # receipts and answers wait so long for company on their way to the store
 _HEAVY_BYTES = 64 << 10  # from so much new text on, counting happens in a thread
 UNTRACKED = ("side", "summary")
 
