@@ -137,9 +137,7 @@ def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
 def work(line: Line, first: int, last: int, previous: str, **fields: Any) -> None:
     """Several steps, each going on from the reply before."""
     for number in range(first, last + 1):
-        line.send(
-            output(number - 1), answer=[thought(number), call(number)], previous_response_id=previous, **fields
-        )
+        line.send(output(number - 1), answer=[thought(number), call(number)], previous_response_id=previous, **fields)
         previous = f"resp_{len(line.bodies)}"
 
 

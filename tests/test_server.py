@@ -265,7 +265,13 @@ async def test_names_in_the_path_become_headers_of_ours(prefix, session, project
                 calls.append(call)
                 await original(call, sink)
 
-        gate = Gate(Server(), {"/v1/chat/completions": Keeping()}, Keeping(), Doors(Server(), Readiness(), Counters()), proxy.log)
+        gate = Gate(
+            Server(),
+            {"/v1/chat/completions": Keeping()},
+            Keeping(),
+            Doors(Server(), Readiness(), Counters()),
+            proxy.log,
+        )
         async with listening(gate.server()) as url, proxy.client.post(f"{url}{prefix}{CHAT}?a=b", data=b"{}") as answer:
             assert answer.status == 200
         assert calls[0].path == f"{CHAT}?a=b"

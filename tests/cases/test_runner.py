@@ -115,7 +115,7 @@ def recorded() -> Evidence:
                 {"id": "2", "compaction": "compaction"},
                 {"id": "3", "compaction": "restore"},
             ],
-            transcript=[{"role": "assistant", "text": "done, 🙂", "calls": [{"id": "c1", "arguments": "{\"p\": \"a\"}"}]}],
+            transcript=[{"role": "assistant", "text": "done, 🙂", "calls": [{"id": "c1", "arguments": '{"p": "a"}'}]}],
             archive={},
             files={"data/facts/shop.jsonl": b'{"id": 1}\n', "data/goalkeeper.db": b"\x00caf\\u00e9"},
         ),

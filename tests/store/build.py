@@ -51,7 +51,13 @@ def said(text: str, role: str = "user") -> Message:
 def asked(*messages: Message, session: str = "S1", branch: str = "B1", start: int = 0, **more: object) -> Batch:
     """What one request of a branch makes the store keep; `messages` stand at `start` and behind it."""
     receipt = Receipt(
-        id=new_ulid(), at=now(), session=session, branch=branch, track=branch, dialect="chat", messages=start + len(messages)
+        id=new_ulid(),
+        at=now(),
+        session=session,
+        branch=branch,
+        track=branch,
+        dialect="chat",
+        messages=start + len(messages),
     )
     values: dict[str, object] = {
         "tenant": TENANT,
