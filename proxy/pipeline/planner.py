@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from proxy.compaction.blocks import user_words
 from proxy.compaction.budget import Budget, budget_of
 from proxy.compaction.draft import Memory, Policy, Tools
 from proxy.compaction.overflow import Overflow
@@ -15,6 +16,8 @@ from proxy.compaction.validity import ALTERNATING, ITEMISED
 from proxy.dialects.base import Dialect
 from proxy.errors import GoalkeeperError, InvalidRewrite
 from proxy.exchange import Call
+from proxy.pins.keep import Shown
+from proxy.pins.lifecycle import amend
 from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.case import Case, Track
 from proxy.pipeline.conversation import Conversations
@@ -47,7 +50,7 @@ class Planner:
         """Plans what goes out for a linked request. Raises InvalidRewrite, StoreError."""
         track = case.track
         if track is None:
-            return passage
+            return self._assisted(passage, case) if self.settings.assist else passage
         policy = passage.policy = self.policy(case, track, passage.budget)
         if case.transcript.options.get("truncation") == b'"auto"' and not policy.budget.trigger:
             passage.flagged("truncation_auto", "the upstream may drop the oldest items, and its window isn't known")
@@ -60,6 +63,20 @@ class Planner:
         if plan.kind == "compaction" and self.settings.summarizer.when == "inline":
             plan = await self._with_summary(passage, case, track, plan)
         return await self._kept(passage, case, track, plan)
+
+    def _assisted(self, passage: Passage, case: Case) -> Passage:
+        """Adds the binding words of the branch to the agent's own order to summarise."""
+        state = self.conversations.state_of(case.branch)
+        messages = case.transcript.messages
+        if case.link.relation != "summary" or state is None or messages[-1].role != "user":
+            return passage
+        shown = [Shown(pin, pin.text, verbatim=True) for pin in amend(state.ledger, state.edits).active]
+        if not shown:
+            return passage
+        words = user_words(shown, [], shown[0].pin.turn, shown[-1].pin.turn)
+        order = self.dialect.extend_message(messages[-1].raw, f"Keep these words of the user unchanged.\n\n{words}")
+        passage.body = self.dialect.render(case.transcript, [*(one.raw for one in messages[:-1]), order])
+        return passage.flagged("assisted")
 
     async def smaller(self, passage: Passage, case: Case, found: Overflow) -> Passage | None:
         """Compacts to the target, or to half of what the refused body measured, whichever is less."""

@@ -188,6 +188,7 @@ class Settings(BaseSettings):
     pins: Pins = Pins()
     summarizer: Summarizer = Summarizer()
     overflow: Overflow = Overflow()
+    assist: bool = False
     on_failure: Literal["forward", "refuse"] = "forward"
     repair: Repair = Repair()
     stream: Stream = Stream()
