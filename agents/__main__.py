@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
+import subprocess
 import sys
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 from agents import report
 from agents.checks import Result, judge
 from agents.install import cache_folder, install
-from agents.run import run
+from agents.run import Run, run
 from agents.runners import claude, cline, cn, codex, opencode, pi, python, qwen
 from agents.runners.base import Agent
 from agents.script import SCENARIOS
@@ -48,14 +52,21 @@ def _one(agent: Agent, name: str, keep: Path | None) -> Result:
     scenario = SCENARIOS[name]
     try:
         version = [install(package, cache) for package in agent.packages][-1]
-        seen = asyncio.run(run(agent, scenario, cache, keep and keep / f"{agent.name}-{name}"))
-    except (RuntimeError, OSError, TimeoutError) as error:
+        seen = asyncio.run(_until_told(run(agent, scenario, cache, keep and keep / f"{agent.name}-{name}")))
+    except (RuntimeError, OSError, TimeoutError, subprocess.SubprocessError) as error:
         result = Result(agent.name, name, wrong=[f"it couldn't be run: {error or type(error).__name__}"])
     else:
         result = judge(agent, scenario, seen)
         result.version = version
     print(" ".join(report.row(result)), file=sys.stderr, flush=True)
     return result
+
+
+async def _until_told(running: Coroutine[Any, Any, Run]) -> Run:
+    """Ends in order when this process is told to end, so that nothing which it started stays behind."""
+    task = asyncio.ensure_future(running)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await task
 
 
 if __name__ == "__main__":
