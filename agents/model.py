@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import re
-from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from aiohttp import web
 
 from agents import replies, wire
+from agents.loopback import listening
 from agents.replies import Said
 from agents.script import NOTES, TASK, Scenario, Step
 
 Kind = Literal["main", "sub", "summary", "title", "aux", "count", "other"]
 NUMBER = "x-agents-request"  # how a body at the model is told to belong to one at the agent
-MAX_BYTES = 64 << 20
 
 _SUMMARY = re.compile(
     r"context checkpoint compaction|create a detailed summary of the conversation|<summary> block|state_snapshot>"
@@ -88,18 +87,9 @@ class Model:
         self._steps = list(self._scenario.turns[turn])
         self._closing = self._steps[-1].text.partition("\n")[0]
 
-    @contextlib.asynccontextmanager
-    async def serve(self) -> AsyncIterator[str]:
+    def serve(self) -> AbstractAsyncContextManager[str]:
         """Listens on a free loopback port and gives the URL."""
-        app = web.Application(client_max_size=MAX_BYTES)
-        app.router.add_route("*", "/{path:.*}", self._answer)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-        finally:
-            await runner.cleanup()
+        return listening(self._answer)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         raw = await request.read()

@@ -10,7 +10,8 @@ import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict
 
-from agents.model import MAX_BYTES, NUMBER
+from agents.loopback import listening
+from agents.model import NUMBER
 
 _HOP = ("host", "content-length", "connection", "transfer-encoding", "keep-alive")
 
@@ -38,17 +39,12 @@ class Tap:
     @contextlib.asynccontextmanager
     async def serve(self) -> AsyncIterator[str]:
         """Listens on a free loopback port and gives the URL."""
-        app = web.Application(client_max_size=MAX_BYTES)
-        app.router.add_route("*", "/{path:.*}", self._pass)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
-        await runner.setup()
         timeout = aiohttp.ClientTimeout(total=120)
-        async with aiohttp.ClientSession(auto_decompress=False, timeout=timeout) as self._client:
-            try:
-                await web.TCPSite(runner, "127.0.0.1", 0).start()
-                yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-            finally:
-                await runner.cleanup()
+        async with (
+            aiohttp.ClientSession(auto_decompress=False, timeout=timeout) as self._client,
+            listening(self._pass) as url,
+        ):
+            yield url
 
     async def _pass(self, request: web.Request) -> web.StreamResponse:
         if self._client is None:

@@ -12,31 +12,25 @@ from collections.abc import AsyncIterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 from hashlib import sha256
-from io import StringIO
 from pathlib import Path
 from typing import Any, Self
 
-from proxy.assembly import Parts, build_pipeline
-from proxy.clients import load_profiles
+from proxy.assembly import build_pipeline
 from proxy.dialects.messages import Messages
 from proxy.exchange import Call
-from proxy.pins.rules import load_rules
 from proxy.redaction import Sealer
-from proxy.settings import Settings, packaged_folder
-from proxy.store.queries import Edit, edit_pin, receipt
+from proxy.store.queries import Edit, edit_pin
 from proxy.store.reads import Reads
 from proxy.store.replay import Replay, verify
-from proxy.store.rows import Batch
 from proxy.store.schema import attach
 from proxy.store.sqlite import Store
-from proxy.telemetry import Counters, Log
 from proxy.tokens import Counter
-from proxy.upstream import Upstream
+from tests.builders import PROFILES, count
 from tests.contract.world import Sink
 from tests.fake_model import FakeModel, Reply, Seen
+from tests.running import KEY, Running
 
 Wire = dict[str, Any]
-KEY = b"k" * 32
 BETA = "thinking-binding-controls-2026-08-01"
 SYSTEM = "You are a coding agent."
 TOOLS = [{"name": "read_file", "input_schema": {"type": "object"}}]
@@ -207,7 +201,6 @@ class Proxy:
         self._folder = folder
         self._settings = settings
         self._fake = FakeModel(model.reply)
-        self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         await self._fake.__aenter__()
@@ -215,26 +208,17 @@ class Proxy:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._stack.aclose()
+        await self._running.close()
         await self._fake.__aexit__()
 
     def _start(self) -> None:
-        settings = Settings(upstream={"url": self._fake.url}, data=self._folder, **self._settings)
-        upstream, seal, log = Upstream(settings.upstream.url), Sealer(KEY), Log(StringIO())
-        self.store = Store.open(self._folder, seal)
-        rules = load_rules([packaged_folder() / "pins.yaml"])
-        profiles = load_profiles([packaged_folder() / "clients"])
-        counter = Counter(lambda text: len(text) // 4 + 1)
-        parts = Parts(settings, upstream, self.store, seal, KEY, rules, profiles, counter, Counters(), log)
-        self._pipeline = build_pipeline(parts, Messages())
-        self._stack.push_async_callback(upstream.close)
-        self._stack.callback(log.close)
-        self._stack.callback(self.store.close)
+        self._running = Running.start(self._folder, self._fake.url, Counter(count), **self._settings)
+        self.store = self._running.parts.store
+        self._pipeline = build_pipeline(self._running.parts, Messages())
 
     async def restart(self) -> None:
         """Ends the proxy and starts it again on the same folder."""
-        await self._stack.aclose()
-        self._stack = contextlib.AsyncExitStack()
+        await self._running.close()
         self._start()
 
     async def send(self, agent: Agent) -> Sent:
@@ -243,19 +227,18 @@ class Proxy:
         sink = Sink()
         headers = (("x-session-id", "ses-1"), ("anthropic-beta", "some-beta-2026-01-01"))
         await self._pipeline.handle(Call("POST", "/v1/messages", headers, agent.body()), sink)
-        self.store.submit(Batch()).result()
+        newest = self._running.newest_receipt()
         seen = self._fake.seen[first:]
         sent = {name.lower(): value for name, value in seen[-1].headers}
         bodies = tuple(one.body for one in seen if one.header("x-goalkeeper-internal") is None)
-        return Sent(sink.status, bodies, sent, json.loads(sink.data), receipt(self.store._db, "last"))
+        return Sent(sink.status, bodies, sent, json.loads(sink.data), newest)
 
     def problems(self) -> list[str]:
         """What the stored receipts promise and the store doesn't bear out."""
         db = attach(self._folder)
         try:
             reads = Reads(db, Sealer(KEY))
-            profiles = load_profiles([packaged_folder() / "clients"])
-            report = verify(db, reads, Replay(reads, profiles, {"messages": Messages()}))
+            report = verify(db, reads, Replay(reads, PROFILES, {"messages": Messages()}))
         finally:
             db.close()
         return [problem.text for problem in report.problems]

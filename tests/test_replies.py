@@ -6,30 +6,23 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Iterator
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from proxy.assembly import MODEL_PATHS, Parts, build_models
+from proxy.assembly import MODEL_PATHS, build_models
 from proxy.cli.main import main
 from proxy.errors import ClientGone
 from proxy.exchange import Call, Exchange
-from proxy.redaction import Sealer
-from proxy.settings import Settings
-from proxy.store.queries import receipt
 from proxy.store.rows import Batch
-from proxy.store.sqlite import Store
-from proxy.telemetry import Counters, Log
 from proxy.tokens import Counter
-from proxy.upstream import Upstream
-from tests.builders import PROFILES, RULES, count
+from tests.builders import count
 from tests.contract.world import Sink
 from tests.fake_model import SSE, FakeModel, Reply, Seen
 from tests.items import GOAL, RULE, Item, call, compaction, environment, output, says, thought, user
+from tests.running import Running
 
-KEY = b"k" * 32
 HEADERS = (("Content-Type", "application/json"), ("Authorization", "Bearer one"))
 
 
@@ -64,16 +57,11 @@ class Line:
         self._runner.run(self._started())
 
     async def _started(self) -> None:
-        settings = Settings(upstream={"url": self._model.url}, data=self._folder, **self._settings)
-        seal, self._log = Sealer(KEY), Log(StringIO())
-        self._upstream, self._store = Upstream(settings.upstream.url), Store.open(self._folder, seal)
-        shared = (settings, self._upstream, self._store, seal, KEY, RULES, PROFILES)
-        self.models: dict[str, Exchange] = dict(build_models(Parts(*shared, Counter(count), Counters(), self._log)))
+        self._running = Running.start(self._folder, self._model.url, Counter(count), **self._settings)
+        self.models: dict[str, Exchange] = dict(build_models(self._running.parts))
 
     def _stop(self) -> None:
-        self._runner.run(self._upstream.close())
-        self._store.close()
-        self._log.close()
+        self._runner.run(self._running.close())
 
     def restart(self) -> None:
         """Ends the proxy and starts it again on the same folder."""
@@ -88,7 +76,7 @@ class Line:
 
     def verified(self) -> int:
         """The exit code of `goalkeeper verify`."""
-        self._store.submit(Batch()).result()
+        self._running.parts.store.submit(Batch()).result()
         return main(["verify", "--data", str(self._folder)])
 
     def _reply(self, seen: Seen) -> Reply:
@@ -122,8 +110,7 @@ class Line:
 
     def receipt(self) -> dict[str, Any]:
         """The newest receipt."""
-        self._store.submit(Batch()).result()
-        return receipt(self._store._db, "last")
+        return self._running.newest_receipt()
 
 
 @pytest.fixture

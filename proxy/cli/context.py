@@ -7,7 +7,7 @@ import argparse
 import msgspec
 
 from proxy.cli.data import Data, open_data
-from proxy.cli.output import add_json_flag, print_fields, print_json
+from proxy.cli.output import add_json_flag, print_one
 from proxy.compaction.insertion import Insertion
 from proxy.errors import NotFound
 from proxy.store import queries
@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
     """Prints it."""
     data = open_data(args)
     found = _context(data, queries.resolve(data.db, "sessions", args.session))
-    (print_json if args.json else print_fields)(found)
+    print_one(found, as_json=args.json)
     return 0
 
 

@@ -7,7 +7,7 @@ import json
 import sqlite3
 
 from proxy.cli.data import open_data
-from proxy.cli.output import add_json_flag, print_fields, print_json, print_table
+from proxy.cli.output import add_json_flag, print_json, print_one, print_table
 from proxy.store import queries
 
 _FILTERS = ("project", "session", "kind", "status", "text")
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     db = open_data(args).db
     if args.doing == "show":
         fact = queries.fact(db, args.id)
-        (print_json if args.json else print_fields)(fact)
+        print_one(fact, as_json=args.json)
         return 0
     found = _matching(db, args)
     if args.doing == "export":

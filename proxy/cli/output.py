@@ -41,6 +41,11 @@ def print_fields(row: Mapping[str, Any]) -> None:
         print(f"{name}: {printable(text)}")
 
 
+def print_one(row: Mapping[str, Any], *, as_json: bool) -> None:
+    """Prints one thing, for people or for programs."""
+    (print_json if as_json else print_fields)(row)
+
+
 def line(text: str) -> str:
     """Gives a text on one line, control characters escaped."""
     return printable(text).replace("\n", "⏎")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from proxy.cli.data import open_data
-from proxy.cli.output import add_json_flag, print_fields, print_json, print_table
+from proxy.cli.output import add_json_flag, print_json, print_one, print_table
 from proxy.errors import BadRequest
 from proxy.store import queries
 
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     db = open_data(args).db
     if args.doing == "show":
         receipt = queries.receipt(db, args.id)
-        (print_json if args.json else print_fields)(receipt)
+        print_one(receipt, as_json=args.json)
         return 0
     if args.limit < 0:
         raise BadRequest("--limit must not be negative")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from proxy.cli.data import open_data
-from proxy.cli.output import add_json_flag, print_fields, print_json, print_table
+from proxy.cli.output import add_json_flag, print_json, print_one, print_table
 from proxy.store import queries
 
 
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     if args.doing == "show":
         session = queries.session(db, args.id)
         session["transcript"] = queries.transcript(db, data.reads, session["id"])
-        (print_json if args.json else print_fields)(session)
+        print_one(session, as_json=args.json)
         return 0
     found = queries.sessions(db, {"project": args.project} if args.project else {})
     if args.json:

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from proxy.assembly import Parts, build_models
+from proxy.assembly import build_models
 from proxy.exchange import Call
-from proxy.redaction import Sealer
-from proxy.settings import Settings
-from proxy.store.queries import facts, receipt
-from proxy.store.rows import Batch
-from proxy.store.sqlite import Store
-from proxy.telemetry import Counters, Log
+from proxy.store.queries import facts
 from proxy.tokens import Counter
-from proxy.upstream import Upstream
 from tests.agents.session import Request
-from tests.builders import PROFILES, RULES, count
+from tests.builders import count
 from tests.contract.world import Sink
 from tests.fake_model import FakeModel, Reply
+from tests.running import Running
 
 
 @dataclass(frozen=True)
@@ -49,12 +43,8 @@ def play(requests: list[Request], folder: Path) -> Outcome:
 
 async def _play(requests: list[Request], folder: Path) -> Outcome:
     async with FakeModel() as model:
-        settings = Settings(upstream={"url": model.url}, data=folder)
-        upstream, seal, log = Upstream(model.url), Sealer(b"k" * 32), Log(StringIO())
-        store = Store.open(folder, seal)
-        models = build_models(
-            Parts(settings, upstream, store, seal, b"k" * 32, RULES, PROFILES, Counter(count), Counters(), log)
-        )
+        running = Running.start(folder, model.url, Counter(count))
+        models = build_models(running.parts)
         played = []
         try:
             for request in requests:
@@ -63,11 +53,8 @@ async def _play(requests: list[Request], folder: Path) -> Outcome:
                 headers = (*request.headers.items(), ("authorization", "Bearer k"))
                 async with asyncio.timeout(20):
                     await models[request.path].handle(Call("POST", request.path, headers, request.body), sink)
-                store.submit(Batch()).result()
-                played.append(Played(request, model.seen[-1].body, sink.status, receipt(store._db, "last")))
-            found = tuple(fact["text"] for fact in facts(store._db, {})["facts"])
+                played.append(Played(request, model.seen[-1].body, sink.status, running.newest_receipt()))
+            found = tuple(fact["text"] for fact in facts(running.parts.store._db, {})["facts"])
         finally:
-            await upstream.close()
-            store.close()
-            log.close()
+            await running.close()
         return Outcome(tuple(played), found)

@@ -6,47 +6,32 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from proxy.assembly import Parts, build_pipeline
-from proxy.clients import load_profiles
+from proxy.assembly import build_pipeline
 from proxy.dialects.known import all_dialects
 from proxy.errors import ClientGone, GoalkeeperError
 from proxy.exchange import Call, Exchange
-from proxy.pins.rules import load_rules
-from proxy.redaction import Sealer
-from proxy.settings import Settings, packaged_folder
-from proxy.store.queries import receipt
 from proxy.store.replay import Problem, Replay, verify
 from proxy.store.rows import Batch
 from proxy.store.schema import attach
-from proxy.store.sqlite import Store
-from proxy.telemetry import Counters, Log
 from proxy.tokens import Counter
-from proxy.upstream import Headers, Upstream
+from proxy.upstream import Headers
+from tests.builders import PROFILES, count
 from tests.contract import wire
 from tests.fake_model import SSE, FakeModel, Reply, Seen, chat_reply, event
-
-KEY = b"k" * 32
-RULES = load_rules([packaged_folder() / "pins.yaml"])
-PROFILES = load_profiles([packaged_folder() / "clients"])
-
-
-def tokens(text: str) -> int:
-    """Counts tokens, cheaply."""
-    return len(text) // 4 + 1
+from tests.running import Running
 
 
 def size_of(body: bytes) -> int:
     """Gives the tokens of a body as the model counts them: all texts, calls and tools, four more for each message."""
     read = json.loads(body)
-    total = tokens(json.dumps(read["tools"])) if "tools" in read else 0
+    total = count(json.dumps(read["tools"])) if "tools" in read else 0
     for message in read["messages"]:
         calls = [call["function"] for call in message.get("tool_calls", [])]
-        total += 4 + (tokens(wire.text(message)) if wire.text(message) or message["role"] == "tool" else 0)
-        total += sum(tokens(call["arguments"]) + tokens(call["name"]) + 4 for call in calls)
+        total += 4 + (count(wire.text(message)) if wire.text(message) or message["role"] == "tool" else 0)
+        total += sum(count(call["arguments"]) + count(call["name"]) + 4 for call in calls)
     return total
 
 
@@ -125,22 +110,13 @@ class World:
         self._runner.run(self._started())
 
     async def _started(self) -> None:
-        settings = Settings(upstream={"url": self._model.url}, data=self.folder, **self._settings)
-        self._upstream = Upstream(settings.upstream.url)
-        seal = Sealer(KEY)
-        self._store = Store.open(self.folder, seal)
-        self.counter = Counter(tokens)
-        self.log = StringIO()
-        self._log = Log(self.log)
-        parts = Parts(
-            settings, self._upstream, self._store, seal, KEY, RULES, PROFILES, self.counter, Counters(), self._log
-        )
-        self._proxy: Exchange = build_pipeline(parts)
+        self.counter = Counter(count)
+        self._running = Running.start(self.folder, self._model.url, self.counter, **self._settings)
+        self.log, self._store = self._running.log, self._running.parts.store
+        self._proxy: Exchange = build_pipeline(self._running.parts)
 
     def _stop(self) -> None:
-        self._runner.run(self._upstream.close())
-        self._store.close()
-        self._log.close()
+        self._runner.run(self._running.close())
 
     def restart(self) -> None:
         """Ends the proxy and starts it again on the same folder."""
@@ -161,7 +137,7 @@ class World:
         sink = Sink(leaves_after)
         call = Call("POST", "/v1/chat/completions", headers, body)
         self._runner.run(self._handled(call, sink))
-        return Done(body, tuple(self._bodies), self._reply, sink, self._newest_receipt())
+        return Done(body, tuple(self._bodies), self._reply, sink, self._running.newest_receipt())
 
     async def _handled(self, call: Call, sink: Sink) -> None:
         async with asyncio.timeout(20):
@@ -171,10 +147,6 @@ class World:
                 return
             except GoalkeeperError as error:
                 sink.status = error.status
-
-    def _newest_receipt(self) -> dict[str, Any]:
-        self._store.submit(Batch()).result()
-        return receipt(self._store._db, "last")
 
     def archived(self, digests: list[str]) -> dict[str, bytes]:
         """Gives the messages that can be read from disk now, as another process sees it."""

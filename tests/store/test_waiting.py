@@ -15,6 +15,8 @@ async def test_a_waiter_that_leaves_does_not_stop_the_writer(tmp_path):
         for _ in range(20):
             waiting = asyncio.wrap_future(store.submit(Batch()))
             waiting.cancel()
-        await asyncio.wait_for(asyncio.wrap_future(store.submit(Batch())), 10)
+        later = asyncio.wrap_future(store.submit(Batch()))
+        await asyncio.wait_for(later, 10)
+        assert later.exception() is None
     finally:
         store.close()
