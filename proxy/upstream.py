@@ -1,14 +1,22 @@
-"""The way to the model: bytes out, bytes back as they come, nothing followed, nothing unpacked, nothing sent twice."""
+"""The way to the model: bytes out, bytes back as they come, nothing followed, nothing unpacked, nothing sent twice.
+
+The pool, TLS and the parser of answers are aiohttp's; `ClientSession` between them and us is left out, since it costs
+more than the rest of the way: what it would add (redirects, cookies, unpacking, own headers) is what must not happen.
+"""
 
 from __future__ import annotations
 
-import io
+import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
-from types import SimpleNamespace
+from weakref import WeakSet
 
 import aiohttp
-from multidict import CIMultiDict
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from aiohttp.http import RawResponseMessage
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import StreamReader
 from yarl import URL
 
 from proxy.errors import BadRequest, UpstreamBroken, UpstreamTimeout, UpstreamUnreachable
@@ -31,8 +39,10 @@ HOP_BY_HOP = frozenset(
 )
 _NOT_FORWARDED = HOP_BY_HOP | {"host", "content-length", "expect"}
 _OURS = "x-goalkeeper-"
-_NO_AUTO_HEADERS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
-_LARGE = 1 << 20  # from here on aiohttp wants a file object, which it sends piece by piece
+_BODILESS = ("GET", "HEAD", "OPTIONS", "TRACE")
+_BUFFER_BYTES = 1 << 20
+_JOINED_BYTES = 64 << 10  # a body up to this size leaves in one packet with its headers
+_INTERIM = (100, 102, 103)  # not yet the answer: RFC 9110 15.2; 101 can't come, as no Upgrade is ever sent
 _STALE_SECONDS = 1.0
 _HEAD_BYTES = 64 << 10  # longest header line that we take: cookies and rate limit headers grow
 
@@ -40,18 +50,21 @@ _HEAD_BYTES = 64 << 10  # longest header line that we take: cookies and rate lim
 class Reply:
     """An upstream's answer whose body is still on its way; `close` it in any case."""
 
-    __slots__ = ("_read", "_response", "headers", "reason", "status")
+    __slots__ = ("_connection", "_content", "_found", "_read", "headers", "reason", "status")
 
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
+    def __init__(self, connection: Connection, message: RawResponseMessage, content: StreamReader) -> None:
+        self._connection = connection
+        self._content = content
+        self._found = message.headers
         self._read: list[bytes] = []  # what `head` took from the stream
-        self.status = response.status
-        self.reason = response.reason or ""
-        self.headers = _kept(response.headers.items(), HOP_BY_HOP)
+        self.status = message.code
+        self.reason = message.reason or ""
+        self.headers = _kept(message.headers.items(), HOP_BY_HOP)
+        content.on_eof(self._ended)  # at once, when all of it is there
 
     def header(self, name: str) -> str:
         """Gives the first value of a header, "" without one; the case of the name doesn't matter."""
-        return self._response.headers.get(name, "")
+        return self._found.get(name, "")
 
     @property
     def sse(self) -> bool:
@@ -80,8 +93,7 @@ class Reply:
 
     async def _arriving(self) -> AsyncIterator[bytes]:
         try:
-            content = self._response.content
-            while chunk := await content.readany():
+            while chunk := await self._content.readany():
                 yield chunk
         except TimeoutError as error:
             raise UpstreamBroken("the upstream fell silent in the middle of its answer") from error
@@ -92,9 +104,16 @@ class Reply:
         """Gives the whole body. Raises UpstreamBroken."""
         return b"".join([chunk async for chunk in self.chunks()])
 
+    def _ended(self) -> None:
+        transport = self._connection.transport
+        if transport is not None and transport.get_write_buffer_size():
+            self._connection.close()  # answered before it had read the question: the rest of that is still to leave
+        else:
+            self._connection.release()
+
     def close(self) -> None:
         """Ends the exchange; a body that wasn't read to its end takes its connection with it."""
-        self._response.close()
+        self._connection.close()
 
 
 class Upstream:
@@ -102,20 +121,15 @@ class Upstream:
 
     def __init__(self, url: str, *, connect_seconds: float = 10, silence_seconds: float = 600) -> None:
         self.url = url
-        reuse = aiohttp.TraceConfig()
-        reuse.on_connection_reuseconn.append(_mark_reused)
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
-            cookie_jar=aiohttp.DummyCookieJar(),  # one client's cookie is no other's business
-            timeout=aiohttp.ClientTimeout(total=None, connect=connect_seconds, sock_read=silence_seconds),
-            auto_decompress=False,
-            trust_env=False,
-            skip_auto_headers=_NO_AUTO_HEADERS,
-            read_bufsize=_LARGE,
-            max_line_size=_HEAD_BYTES,
-            max_field_size=_HEAD_BYTES,
-            trace_configs=[reuse],
-        )
+        address = URL(url)
+        self._prefix = address.raw_path.rstrip("/")
+        self._host = address.host_port_subcomponent or ""
+        self._silence = silence_seconds
+        self._timeout = aiohttp.ClientTimeout(total=None, connect=connect_seconds)
+        self._connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=30)
+        self._used: WeakSet[ResponseHandler] = WeakSet()
+        # What the pool is asked with: where to, and whether over TLS. It is never sent.
+        self._place = aiohttp.ClientRequest("GET", address, loop=asyncio.get_running_loop())
 
     async def send(
         self, method: str, path: str, headers: Headers, body: bytes, *, identity: bool = False, own: Headers = ()
@@ -127,54 +141,82 @@ class Upstream:
         A request is sent again only when a pooled connection turned out to be closed: at once and without a byte of
         answer. Raises UpstreamUnreachable, UpstreamTimeout, BadRequest.
         """
-        kept = CIMultiDict(_kept(headers, _NOT_FORWARDED, _OURS))
-        kept.extend(own)
+        kept = _kept(headers, _NOT_FORWARDED, _OURS)
         if identity:
-            kept["Accept-Encoding"] = "identity"
+            kept = [(name, value) for name, value in kept if name.lower() != "accept-encoding"]
+            kept.append(("Accept-Encoding", "identity"))
+        head = self._head(method, path, [*kept, *own], body)
         try:
-            url = URL(self.url + path, encoded=True)
-        except ValueError as error:
-            raise BadRequest(f"this isn't a path: {path!r}") from error
-        trace = SimpleNamespace(reused=False)
-        started = time.monotonic()
-        try:
-            return await self._send(method, url, kept, body, trace)
+            connection = await self._connected()
+            pooled, started = connection.protocol in self._used, time.monotonic()
+            try:
+                return await self._exchange(connection, method, head, body)
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                if not pooled or time.monotonic() - started >= _STALE_SECONDS:
+                    raise
+            return await self._exchange(await self._connected(), method, head, body)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            stale = trace.reused and time.monotonic() - started < _STALE_SECONDS
-            if not stale:
-                raise UpstreamUnreachable(f"the upstream can't be reached: {_words(error)}") from error
-        return await self._send_anew(method, url, kept, body)
+            raise UpstreamUnreachable(f"the upstream can't be reached: {_words(error)}") from error
+        except TimeoutError as error:
+            raise UpstreamTimeout("the upstream didn't answer in time") from error
+        except (aiohttp.ClientError, HttpProcessingError) as error:
+            raise UpstreamUnreachable(f"the upstream didn't answer in HTTP: {_words(error)}") from error
 
     async def close(self) -> None:
         """Closes all connections."""
-        await self._session.close()
+        await self._connector.close()
 
-    async def _send_anew(self, method: str, url: URL, headers: CIMultiDict[str], body: bytes) -> Reply:
-        try:
-            return await self._send(method, url, headers, body, None)
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            raise UpstreamUnreachable(f"the upstream can't be reached: {_words(error)}") from error
+    def _head(self, method: str, path: str, headers: Headers, body: bytes) -> bytes:
+        """Gives request line and headers as bytes. Raises BadRequest for what would be more than one line."""
+        lines = [f"{method} {self._prefix}{path} HTTP/1.1", f"Host: {self._host}"]
+        lines += [f"{name}: {value}" for name, value in headers]
+        if body or method not in _BODILESS:
+            lines.append(f"Content-Length: {len(body)}")
+        head = "\r\n".join(lines)
+        if head.count("\n") >= len(lines) or head.count("\r") >= len(lines) or "\0" in head or " " in path:
+            raise BadRequest(f"this isn't a path, or a header holds a line break: {path!r}")
+        return head.encode("utf-8", "surrogateescape") + b"\r\n\r\n"
 
-    async def _send(self, method: str, url: URL, headers: CIMultiDict[str], body: bytes, trace: object) -> Reply:
-        data: bytes | io.BytesIO | None = body if len(body) < _LARGE else io.BytesIO(body)
-        if not body and method in ("GET", "HEAD", "OPTIONS"):
-            data = None
+    async def _connected(self) -> Connection:
+        return await self._connector.connect(self._place, [], self._timeout)
+
+    async def _exchange(self, connection: Connection, method: str, head: bytes, body: bytes) -> Reply:
         try:
-            response = await self._session.request(
-                method, url, headers=headers, data=data, allow_redirects=False, trace_request_ctx=trace
+            protocol, transport = _wires(connection)
+            self._used.add(protocol)
+            protocol.set_response_params(
+                skip_payload=method == "HEAD",
+                read_until_eof=True,
+                auto_decompress=False,
+                read_timeout=self._silence,
+                read_bufsize=_BUFFER_BYTES,
+                max_line_size=_HEAD_BYTES,
+                max_field_size=_HEAD_BYTES,
             )
-        except TimeoutError as error:
-            raise UpstreamTimeout("the upstream didn't answer in time") from error
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            _write(transport, head, body)
+            protocol.start_timeout()
+            message, content = await protocol.read()
+            while message.code in _INTERIM:
+                message, content = await protocol.read()
+        except BaseException:
+            connection.close()
             raise
-        except aiohttp.ClientError as error:
-            raise UpstreamUnreachable(f"the upstream didn't answer in HTTP: {_words(error)}") from error
-        return Reply(response)
+        return Reply(connection, message, content)
 
 
-async def _mark_reused(_session: aiohttp.ClientSession, context: SimpleNamespace, _params: object) -> None:
-    if context.trace_request_ctx is not None:
-        context.trace_request_ctx.reused = True
+def _wires(connection: Connection) -> tuple[ResponseHandler, asyncio.Transport]:
+    protocol, transport = connection.protocol, connection.transport
+    if protocol is None or transport is None:
+        raise aiohttp.ServerDisconnectedError
+    return protocol, transport
+
+
+def _write(transport: asyncio.Transport, head: bytes, body: bytes) -> None:
+    if len(body) <= _JOINED_BYTES:
+        transport.write(head + body)
+    else:
+        transport.write(head)
+        transport.write(body)
 
 
 def _kept(headers: Iterable[tuple[str, str]], dropped: frozenset[str], prefix: str = "\0") -> list[tuple[str, str]]:
