@@ -10,17 +10,16 @@ from urllib.parse import unquote
 
 import msgspec
 from aiohttp import web
-from multidict import CIMultiDict
 
 from proxy.assembly import Assembly, assemble, open_upstream
 from proxy.dialects.messages import Messages
-from proxy.errors import ClientGone, ConfigError, GoalkeeperError, NoWebSocket, TooLarge
+from proxy.errors import ConfigError, GoalkeeperError, NoWebSocket, TooLarge
 from proxy.exchange import Call, Exchange, PassThrough
 from proxy.settings import Settings
 from proxy.settings.model import Server
 from proxy.telemetry import Log
-from proxy.upstream import Headers
 from proxy.web.doors import Doors
+from proxy.web.relayed import ResponseSink
 
 API_ROOTS = ("/v1/", "/v1beta/")
 NAMES = {"s": "x-goalkeeper-session", "p": "x-goalkeeper-project"}  # /s/NAME/v1/… and /p/NAME/v1/…
@@ -28,51 +27,6 @@ GRACE_SECONDS = 1.5  # aiohttp waits twice: for the end of an exchange, then for
 TENDING_SECONDS = 3600.0
 _LINE_BYTES = 64 << 10
 _READ_BYTES = 1 << 20
-
-
-class ResponseSink:
-    """The client's side of an exchange, as the pipeline sees it."""
-
-    __slots__ = ("_request", "aborted", "opened", "response")
-
-    def __init__(self, request: web.BaseRequest) -> None:
-        self._request = request
-        self.opened = False
-        self.aborted = False
-        self.response: web.StreamResponse | None = None
-
-    async def open(self, status: int, headers: Headers) -> None:
-        """Sends status and headers; with a known length they leave in one packet with the body."""
-        kept = CIMultiDict(headers)
-        kind = web.Response if "Content-Length" in kept else web.StreamResponse
-        self.response = kind(status=status, headers=kept)
-        self.opened = True
-        try:
-            await self.response.prepare(self._request)
-        except ConnectionError as error:
-            raise ClientGone("the client left") from error
-
-    async def write(self, data: bytes) -> None:
-        """Sends bytes of the body. Raises ClientGone."""
-        if self.response is None:
-            raise RuntimeError("write() before open()")
-        try:
-            await self.response.write(data)
-        except ConnectionError as error:
-            raise ClientGone("the client left in mid-answer") from error
-
-    async def close(self) -> None:
-        """Ends the answer properly. Raises ClientGone."""
-        if self.response is None:
-            raise RuntimeError("close() before open()")
-        try:
-            await self.response.write_eof()
-        except ConnectionError as error:
-            raise ClientGone("the client left at the end of its answer") from error
-
-    def abort(self) -> None:
-        """Marks the answer as broken; the connection is cut as soon as the exchange is over."""
-        self.aborted = True
 
 
 class Gate:

@@ -6,7 +6,8 @@ usage chunk has no choices; unknown fields of messages and bodies pass through).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -155,6 +156,8 @@ class _Reply(msgspec.Struct, gc=False):
 
 
 _whole = msgspec.json.Decoder(_Reply)
+_many = msgspec.json.Decoder(list[_Reply])
+_DONE = b"[DONE]"
 _NOTHING = _Said()
 
 
@@ -186,15 +189,17 @@ class _Heard:
         self.usage: _Usage | None = None
 
     def take(self, chunk: _Reply) -> None:
-        self.usage = chunk.usage or self.usage
+        if chunk.usage:
+            self.usage = chunk.usage
         for choice in chunk.choices or ():
             if choice.index == 0:
-                self.finish = choice.finish_reason or self.finish
+                if choice.finish_reason:
+                    self.finish = choice.finish_reason
                 self._say(choice.delta or choice.message or _NOTHING)
 
     def _say(self, said: _Said) -> None:
         if said.content:  # thousands of chunks: no call that isn't needed
-            self.texts.append(_text(said.content))
+            self.texts.append(said.content if isinstance(said.content, str) else _text(said.content))
         if said.refusal:
             self.refusals.append(said.refusal)
         for delta in said.tool_calls or ():
@@ -207,19 +212,28 @@ class _Heard:
 
 def _read_stream(stream: bytes) -> Answer:
     """Puts the deltas of the first choice together; a stream is complete when a finish reason or [DONE] came."""
-    heard, done = _Heard(), False
-    for data in sse.events(stream):
-        if data == b"[DONE]":
-            done = True
-            continue
-        try:
-            heard.take(_whole.decode(data))
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            continue
+    found = sse.events(stream)
+    payloads = [data for data in found if data != _DONE]
+    heard = _Heard()
+    for chunk in _chunks(payloads):
+        heard.take(chunk)
     calls = tuple(Call(name, arguments, identity) for name, arguments, identity in heard.calls.values())
-    complete = done or bool(heard.finish)
+    complete = len(payloads) < len(found) or bool(heard.finish)
     text, refusal = "".join(heard.texts), "".join(heard.refusals)
     return _answer(text, calls, heard.finish, refusal, heard.usage, complete=complete)
+
+
+def _chunks(payloads: list[bytes]) -> Iterable[_Reply]:
+    """Reads the chunks of a stream, all at once; one by one when one of them can't be read, which is then left out."""
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        return _many.decode(b"[" + b",".join(payloads) + b"]")
+    return [chunk for data in payloads if (chunk := _chunk(data)) is not None]
+
+
+def _chunk(data: bytes) -> _Reply | None:
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        return _whole.decode(data)
+    return None
 
 
 def _message(raw: bytes) -> Message:
