@@ -77,6 +77,22 @@ class Engine:
         """Whether the branch is in memory."""
         return branch_id in self._forest.branches
 
+    def alone(self, branch_id: str, messages: Sequence[Message]) -> bool:
+        """Whether a branch's newest request is these messages, and no other branch can claim what goes on from them.
+
+        Only a path that something of the model's stands in, with nothing cut off before it, is told from others.
+        """
+        branch = self._forest.branches.get(branch_id)
+        path = branch.path if branch is not None else None
+        if branch is None or path is None or not path.chain or branch.base or branch.pending or not branch.alive:
+            return False
+        return (
+            len(path.digests) == len(messages)
+            and path.digests[-1] == messages[-1].digest
+            and list(self._forest.index.chain.get(path.chain[-1])) == [branch]
+            and any(key.kind in "ac" for key in path.keys)
+        )
+
     def restore(self, stored: StoredBranch, messages: Sequence[Message], profile: Reader) -> None:
         """Takes a branch from a store, with the messages of its newest request."""
         if not self.knows(stored.record.id):

@@ -71,3 +71,18 @@ class Case:
     def branch(self) -> str:
         """The branch id, "" for a side call that belongs to none."""
         return self.link.branch or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """A request that needed nothing, and what its successors are held against."""
+
+    transcript: Transcript
+    headers: tuple[tuple[str, str], ...]
+    profile: Profile
+    scope: Scope
+    session: str
+    branch: str
+    state: BranchState
+    pins: str  # as the response header tells it, all of them there
+    tokens: int  # calibrated

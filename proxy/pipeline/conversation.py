@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -15,7 +15,7 @@ from proxy.clients import Profile, Profiles
 from proxy.compaction.draft import Memory
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.quotes import unverified
-from proxy.compaction.receipt import Receipt
+from proxy.compaction.receipt import Receipt, ToolCall
 from proxy.compaction.view import View
 from proxy.dialects.base import Dialect
 from proxy.exchange import Call
@@ -71,6 +71,26 @@ class Conversations:
 
         `limit` (tokens of our count, 0 = none): a body that may be above it is counted, any other is guessed.
         """
+        case, state = self._linked(call, transcript, receipt)
+        if state is None:
+            return case
+        tokens = await self._measured(transcript, case.scope, state, case.new_from, limit)
+        return self._tracked(case, state, tokens)
+
+    def noted(self, call: Call, transcript: Transcript, receipt: str) -> Case:
+        """Does the same for a request that is far below any limit, at once."""
+        case, state = self._linked(call, transcript, receipt)
+        if state is None:
+            return case
+        return self._tracked(case, state, self._guessed(transcript, state, case.new_from))
+
+    def unmoved(self, scope: Scope, branch: str, state: BranchState) -> bool:
+        """Whether nothing has happened to a branch but what its newest request brought, and no other is like it."""
+        known = self._states.get(branch) is state and state.edit_mark == self._store.edits.value
+        return known and self._engine(scope).alone(branch, state.stored)
+
+    def _linked(self, call: Call, transcript: Transcript, receipt: str) -> tuple[Case, BranchState | None]:
+        """Links a request to its branch; no state where it belongs to no branch's path."""
         headers = {name.lower(): value for name, value in call.headers}
         scope = self._scope(headers)
         profile = self.profiles.pick(headers, transcript)
@@ -79,25 +99,34 @@ class Conversations:
         self._recall(engine, scope, request)
         link = engine.identify(request)
         project = project_of(transcript.system_text, headers.get("x-goalkeeper-project", ""))
+        case = Case(call, transcript, profile, scope, link, receipt, project)
         if link.relation in UNTRACKED or link.branch is None:
-            return Case(call, transcript, profile, scope, link, receipt, project)
+            return case, None
         state = self._state(link)
-        new_from = _first_difference(state.stored, transcript.messages)
-        tokens = await self._measured(transcript, scope, state, new_from, limit)
-        view = self._view(link, transcript, profile, state, tokens)
-        quotes = _unverified(link, transcript)
-        exact, track = state.counted == len(tokens), Track(state, view)
-        case = Case(call, transcript, profile, scope, link, receipt, project, track, quotes, new_from, exact=exact)
+        return replace(case, new_from=_first_difference(state.stored, transcript.messages)), state
+
+    def _tracked(self, case: Case, state: BranchState, tokens: tuple[int, ...]) -> Case:
+        """Takes what a request brings into its branch."""
+        view = self._view(case.link, case.transcript, case.profile, state, tokens)
+        quotes, exact = _unverified(case.link, case.transcript), state.counted == len(tokens)
+        case = replace(case, track=Track(state, view), unverified=quotes, exact=exact)
         return self._record(case, state, view)
 
     def held(self, call: Call, name: str) -> Held | None:
         """Gives the history that the upstream keeps under an id, None when it didn't pass through here."""
         return self._replies.find(self._scope({key.lower(): value for key, value in call.headers}), name)
 
-    def close(self, case: Case, receipt: Receipt, answer: Answer | None, insertions: tuple[str, ...] = ()) -> None:
+    def close(
+        self,
+        case: Case,
+        receipt: Receipt,
+        answer: Answer | None,
+        insertions: tuple[str, ...] = (),
+        calls: Callable[[], Iterable[ToolCall]] | None = None,
+    ) -> None:
         """Tells lineage what the model answered, and queues answer and receipt for the store.
 
-        `insertions` are the ids of those that stood in what the model saw.
+        `insertions` are the ids of those that stood in what the model saw; `calls` gives those of the receipt.
         """
         told = () if case.recorded else (case.link.changes,)
         if answer is not None:
@@ -105,7 +134,7 @@ class Conversations:
             parts = [part for item in answer.items for part in item.parts]
             told = (*told, engine.answer(case.link, answer.text, answer.calls, answer.complete, parts))
         session = None if case.recorded else self._session(case)
-        batch = self._batch(case, lineage=told, session=session, receipt=receipt)
+        batch = self._batch(case, lineage=told, session=session, receipt=receipt, calls=calls)
         if answer is not None:
             batch = self._with_answer(case, batch, answer, insertions)
         self._later(batch)
@@ -225,9 +254,7 @@ class Conversations:
         counted = min(state.counted, new_from)
         known, rest = state.tokens[:counted], messages[counted:]
         if not counter.ready or not limit or sum(known) + sum([len(message.raw) for message in rest]) < limit:
-            guessed = tuple([counter.guess(message) for message in messages[new_from:]])
-            state.counted, state.tokens = counted, state.tokens[:new_from] + guessed
-            return state.tokens
+            return self._guessed(transcript, state, new_from)
         new = counter.unknown(rest)
         if len(new) > _MANY:
             counter.learn(self._store.tokens_of(scope.tenant, [message.digest for message in new]))
@@ -235,6 +262,11 @@ class Conversations:
         if sum(len(message.raw) for message in new) > _HEAVY_BYTES:
             await asyncio.to_thread(lambda: [counter.message(message) for message in new])
         state.counted, state.tokens = len(messages), known + tuple([counter.message(message) for message in rest])
+        return state.tokens
+
+    def _guessed(self, transcript: Transcript, state: BranchState, new_from: int) -> tuple[int, ...]:
+        guessed = tuple([self._counter.guess(message) for message in transcript.messages[new_from:]])
+        state.counted, state.tokens = min(state.counted, new_from), state.tokens[:new_from] + guessed
         return state.tokens
 
     def _view(

@@ -36,6 +36,10 @@ class Journal:
     def headers(self, passage: Passage) -> tuple[tuple[str, str], ...]:
         """Gives our response headers."""
         found = [("x-goalkeeper-receipt", passage.receipt)]
+        quiet = passage.quiet
+        if quiet is not None and passage.case is None:  # not yet written down
+            own = [("x-goalkeeper-session", quiet.session)] if quiet.session else []
+            return (*found, *own, ("x-goalkeeper-pins", quiet.pins), ("x-goalkeeper-compaction", "none"))
         if passage.case is not None and passage.case.link.session:
             found.append(("x-goalkeeper-session", passage.case.link.session))
         if passage.plan is not None:
@@ -123,12 +127,11 @@ class Journal:
             forwarded=_forwarded(passage),
             summarizer_model=passage.summary.model if passage.summary else "",
             summarizer_tokens=passage.summary.tokens if passage.summary else 0,
-            calls=tuple(self._calls(case, answer)) if case else (),
             partial=outcome.partial,
         )
 
-    def _calls(self, case: Case, answer: Answer) -> Iterable[ToolCall]:
-        """The calls whose results came with this request, and those that the answer made."""
+    def calls(self, case: Case, answer: Answer) -> Iterable[ToolCall]:
+        """Gives the calls whose results came with this request, and those that the answer made; for any thread."""
         messages = case.transcript.messages
         if case.track is not None and case.new_from < len(messages):
             asked = {

@@ -9,7 +9,8 @@ from proxy.compaction.draft import Policy
 from proxy.compaction.plan import Plan
 from proxy.compaction.summary import Summary
 from proxy.exchange import Call
-from proxy.pipeline.case import Case
+from proxy.pipeline.case import Case, Quiet
+from proxy.transcript import Transcript
 
 
 @dataclass(slots=True)
@@ -19,6 +20,8 @@ class Passage:
     call: Call
     receipt: str
     body: bytes
+    transcript: Transcript | None = None  # None for a body that can't be read
+    quiet: Quiet | None = None  # what it goes on from, where it needs nothing: then `case` is made on the way
     case: Case | None = None
     plan: Plan | None = None
     budget: Budget | None = None

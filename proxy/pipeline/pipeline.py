@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 
 from proxy.compaction.draft import Tools
 from proxy.compaction.overflow import Overflow, overflow
@@ -18,6 +19,7 @@ from proxy.exchange import Call, Copy, Incoming, Sink, early_reply, relay
 from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.case import Case
 from proxy.pipeline.conversation import Conversations
+from proxy.pipeline.glance import Glance
 from proxy.pipeline.journal import Journal
 from proxy.pipeline.outgoing import headers_of
 from proxy.pipeline.passage import Outcome, Passage
@@ -35,6 +37,7 @@ _RATE_OR_AUTH = (401, 402, 403, 407, 408, 425, 429)
 _OK = 200
 _REFUSED = range(400, 500)
 _REFUSAL_BYTES = 1 << 20
+_ON_ITS_WAY_SECONDS = 0.002  # what a quiet request brings is written down this long after it was sent
 _SUMMARIZE_AT = 0.8  # of the trigger: from here on a summary for the next cut is prepared
 
 
@@ -71,6 +74,8 @@ class Pipeline:
             self._summarizer,
             self._tools,
         )
+        self._glance = Glance(settings, equipment.conversations)
+        self._unwritten: list[Passage] = []  # quiet requests whose turns aren't written down yet, oldest first
         self._loading: asyncio.Task[None] | None = None
 
     async def handle(self, call: Call, sink: Sink) -> None:
@@ -113,16 +118,21 @@ class Pipeline:
     async def _decided(self, call: Call) -> Passage:
         """Decides what goes out. Fails open: an error inside costs the rewriting, never the request."""
         passage = Passage(call, new_ulid(), call.body)
+        self._write_down()
         try:
-            transcript = self._read(call)
+            transcript = passage.transcript = self._read(call)
             if transcript.continues:
                 held = self._with.conversations.held(call, transcript.continues)
                 if held is None:
                     return passage.flagged("server_state", "goes on from what only the upstream knows")
                 transcript = replace(transcript, messages=(*held.messages, *transcript.messages))
+                passage.transcript = transcript
                 passage.held = held.insertions
             passage.budget = self._planner.budget(call, transcript)
             limit = self._planner.limit(passage.budget, transcript.model)
+            passage.quiet = self._glance.find(call, transcript, limit)
+            if passage.quiet is not None:
+                return self._on_its_way(passage)
             await self._vocabulary(call, limit)
             case = passage.case = await self._with.conversations.follow(call, transcript, passage.receipt, limit)
             if case.unverified:
@@ -137,6 +147,28 @@ class Pipeline:
         """Parses a body; on one path the server is asked to compact without a word about it in the body."""
         transcript = self._dialect.parse(call.body)
         return replace(transcript, compacts=True) if call.path.partition("?")[0].endswith(_COMPACT_PATH) else transcript
+
+    def _on_its_way(self, passage: Passage) -> Passage:
+        """Lets a quiet request out before it is written down: when the model works on it, or before the next one."""
+        self._unwritten.append(passage)
+        asyncio.get_running_loop().call_later(_ON_ITS_WAY_SECONDS, self._write_down)
+        return passage
+
+    def _write_down(self) -> None:
+        """Follows the quiet requests that are on their way; an error here costs the record, never the answer."""
+        while self._unwritten:
+            passage = self._unwritten.pop(0)
+            try:
+                self._follow_quiet(passage)
+            except Exception as error:  # noqa: BLE001  the request is out already (promise P5)
+                self._with.counters.add("failures_open_total", "after_sending")
+                self._journal.failed(passage.receipt, error)
+
+    def _follow_quiet(self, passage: Passage) -> None:
+        transcript = passage.transcript
+        if transcript is not None:
+            case = passage.case = self._with.conversations.noted(passage.call, transcript, passage.receipt)
+            self._planner.confirmed(passage, case)
 
     def _failed_open(self, passage: Passage, error: Exception) -> Passage:
         flag = "invalid_rewrite" if isinstance(error, InvalidRewrite) else "failed_open"
@@ -167,6 +199,8 @@ class Pipeline:
     async def _accepted(self, passage: Passage, sink: Sink) -> tuple[Passage, Incoming]:
         """Sends the body; a refused rewrite and a body that is too long get one second try before the first byte."""
         reply = await self._sent(passage, sink)
+        if reply.status >= _REFUSED.start:
+            self._write_down()
         if reply.status < _REFUSED.start or passage.case is None or passage.case.track is None or sink.opened:
             return passage, reply
         second = await self._second(passage, reply.status, await reply.head(_REFUSAL_BYTES))
@@ -201,10 +235,10 @@ class Pipeline:
 
     async def _sent(self, passage: Passage, sink: Sink) -> Incoming:
         call, stream = passage.call, self._with.settings.stream
-        sender = self._with.routing.sender(passage.case.transcript.model if passage.case else "")
+        transcript = passage.transcript
+        sender = self._with.routing.sender(transcript.model if transcript else "")
         sending = sender.send(call.method, call.path, headers_of(passage), passage.body, identity=True)
-        streaming = passage.case is not None and passage.case.transcript.stream
-        if not (stream.early_open and streaming):
+        if not (stream.early_open and transcript is not None and transcript.stream):
             return await sending
         return await early_reply(
             sending,
@@ -216,15 +250,18 @@ class Pipeline:
 
     def _finish(self, passage: Passage, outcome: Outcome) -> None:
         """Learns from the answer and writes the receipt; an error here costs the record, never the answer."""
+        self._write_down()
         try:
             answer = self._dialect.answer(outcome.body, sse=outcome.sse)
             case, answered = passage.case, outcome.status == 200
             if answered:
                 self._learn(passage, answer.prompt_tokens)
                 self._prepare_summary(passage)
+                self._glance.learn(passage)
             receipt = self._journal.receipt(passage, outcome, answer)
             if case is not None:
-                self._with.conversations.close(case, receipt, answer if answered else None, passage.standing)
+                calls = partial(self._journal.calls, case, answer)
+                self._with.conversations.close(case, receipt, answer if answered else None, passage.standing, calls)
         except Exception as error:  # noqa: BLE001  the answer is out already (promise P5)
             self._with.counters.add("failures_open_total", "after_answer")
             self._journal.failed(passage.receipt, error)

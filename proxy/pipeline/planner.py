@@ -64,6 +64,16 @@ class Planner:
             plan = await self._with_summary(passage, case, track, plan)
         return await self._kept(passage, case, track, plan)
 
+    def confirmed(self, passage: Passage, case: Case) -> None:
+        """Plans a quiet request that is out already: nothing was to be done, or the receipt says so."""
+        if case.track is None:
+            return
+        policy = passage.policy = self.policy(case, case.track, passage.budget)
+        plan = make_plan(case.track.view, case.branch, case.track.state.memory, policy, self.tools)
+        if plan.insertions:
+            passage.flagged("unforeseen", "it went out as it came, and something would have been put back or cut")
+        passage.plan = plan
+
     def _assisted(self, passage: Passage, case: Case) -> Passage:
         """Adds the binding words of the branch to the agent's own order to summarise."""
         state = self.conversations.state_of(case.branch)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
 from proxy.compaction.insertion import Insertion
-from proxy.compaction.receipt import Receipt
+from proxy.compaction.receipt import Receipt, ToolCall
 from proxy.facts import FactChange
 from proxy.lineage.records import Changes, StoredBranch
 from proxy.transcript import Answer, Message
@@ -86,6 +87,7 @@ class Batch:
     length: int | None = None  # messages in the branch's path from now on
     insertions: tuple[Insertion, ...] = ()
     receipt: Receipt | None = None
+    calls: Callable[[], Iterable[ToolCall]] | None = None  # of the receipt; the writer asks, as it reads whole results
     answer: Answer | None = None  # what the model replied to `request`
     reply: Reply | None = None  # under what id the upstream keeps it
     facts: tuple[FactChange, ...] = ()

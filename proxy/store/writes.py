@@ -55,7 +55,8 @@ class Writer:
                 (insertion.id, insertion.branch, batch.tenant, record),
             )
         if batch.receipt:
-            self._receipt(batch.tenant, batch.receipt)
+            calls = tuple(batch.calls()) if batch.calls else ()
+            self._receipt(batch.tenant, msgspec.structs.replace(batch.receipt, calls=calls) if calls else batch.receipt)
         if batch.answer:
             record = self._sealed(batch.tenant, _encode(batch.answer).decode())
             row = (batch.request, batch.branch, batch.tenant, record)

@@ -1,0 +1,118 @@
+"""Requests that need nothing, known at a glance.
+
+A request goes on from one that needed nothing, by the same client in the same words, and brings only what model and
+tools said: nothing of the user's can be missing from it. It is sent at once, and what it brings is written down while
+the model works. Whatever isn't certain here is decided the long way.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from proxy.exchange import Call
+from proxy.pipeline.case import Quiet
+from proxy.pipeline.conversation import Conversations
+from proxy.pipeline.passage import Passage
+from proxy.settings import Settings
+from proxy.transcript import Message, Transcript
+
+_KEPT = 512
+_NEW = 32  # messages that one request may bring
+_NEW_BYTES = 64 << 10
+_CHANGING = frozenset({"content-length"})  # headers that say nothing about who is asking
+_SAME_PATH = ("new", "extends", "resend")
+
+
+class Glance:
+    """Remembers the newest quiet request of each conversation."""
+
+    def __init__(self, settings: Settings, conversations: Conversations) -> None:
+        self._conversations = conversations
+        # What would change even such a request, or would want to look at it first.
+        self._off = settings.mode == "observe" or settings.repair.orphan_tool_results != "off"
+        self._quiet: OrderedDict[str, Quiet] = OrderedDict()  # by the digest of the last message
+
+    def find(self, call: Call, transcript: Transcript, limit: float) -> Quiet | None:
+        """Gives the quiet request that this one goes on from, None where the long way has to decide."""
+        if self._off or transcript.continues or transcript.compacts:
+            return None
+        messages = transcript.messages
+        for place in range(len(messages), max(0, len(messages) - _NEW), -1):
+            known = self._quiet.get(messages[place - 1].digest)
+            if known is not None and known.transcript.messages == messages[:place]:
+                new = messages[place:]
+                return known if self._holds(known, call, transcript) and _brings_nothing(known, new, limit) else None
+        return None
+
+    def _holds(self, known: Quiet, call: Call, transcript: Transcript) -> bool:
+        return (
+            _same_request(known.transcript, transcript)
+            and known.headers == _telling(call.headers)
+            and not known.state.memory.insertions
+            and self._conversations.unmoved(known.scope, known.branch, known.state)
+        )
+
+    def learn(self, passage: Passage) -> None:
+        """Remembers a request that was answered, if it needed nothing."""
+        case, plan = passage.case, passage.plan
+        if self._off or case is None or case.track is None or plan is None or passage.rewritten or passage.held:
+            return
+        presence = plan.presence
+        whole = len(presence.verbatim) == presence.active
+        if passage.flags or plan.insertions or plan.kind or not whole or case.link.relation not in _SAME_PATH:
+            return
+        messages = case.transcript.messages
+        if not messages:
+            return
+        self._quiet[messages[-1].digest] = Quiet(
+            case.transcript,
+            _telling(case.call.headers),
+            case.profile,
+            case.scope,
+            case.link.session,
+            case.branch,
+            case.track.state,
+            f"{presence.active}/{presence.active}",
+            plan.tokens_in,
+        )
+        self._quiet.move_to_end(messages[-1].digest)
+        if len(self._quiet) > _KEPT:
+            self._quiet.popitem(last=False)
+
+
+def _telling(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple([pair for pair in headers if pair[0].lower() not in _CHANGING])
+
+
+def _same_request(known: Transcript, now: Transcript) -> bool:
+    """Whether two bodies differ in their messages alone."""
+    return (
+        known.model == now.model
+        and known.tools_raw == now.tools_raw
+        and known.system == now.system
+        and known.max_output == now.max_output
+        and known.stream == now.stream
+        and known.response_format == now.response_format
+        and known.options == now.options
+    )
+
+
+def _brings_nothing(known: Quiet, new: tuple[Message, ...], limit: float) -> bool:
+    """Whether nobody spoke, and the body stays under its limit even if each new byte were a token."""
+    size = sum([len(message.raw) for message in new])
+    if size > _NEW_BYTES or (limit and known.tokens + size >= limit):
+        return False
+    calls = {
+        part.call_id: part.name
+        for message in (*known.transcript.messages[-_NEW:], *new)
+        for part in message.parts
+        if part.kind == "call"
+    }
+    return all(_unspoken(message) and not known.profile.peel(message, calls) for message in new)
+
+
+def _unspoken(message: Message) -> bool:
+    if message.role in ("assistant", "tool", "function"):
+        return True
+    return message.role == "user" and bool(message.parts) and all(part.kind == "result" for part in message.parts)
