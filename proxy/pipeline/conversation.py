@@ -84,10 +84,10 @@ class Conversations:
             return case
         return self._tracked(case, state, self._guessed(transcript, state, case.new_from))
 
-    def unmoved(self, scope: Scope, branch: str, state: BranchState) -> bool:
-        """Whether nothing has happened to a branch but what its newest request brought, and no other is like it."""
-        known = self._states.get(branch) is state and state.edit_mark == self._store.edits.value
-        return known and self._engine(scope).alone(branch, state.stored)
+    def unmoved(self, scope: Scope, branch: str, state: BranchState, messages: tuple[Message, ...]) -> bool:
+        """Whether these messages are the branch's newest request, nobody changed its pins, and no other is like it."""
+        newest = self._states.get(branch) is state and state.stored == messages
+        return newest and state.edit_mark == self._store.edits.value and self._engine(scope).alone(branch, messages)
 
     def _linked(self, call: Call, transcript: Transcript, receipt: str) -> tuple[Case, BranchState | None]:
         """Links a request to its branch; no state where it belongs to no branch's path."""
@@ -99,11 +99,11 @@ class Conversations:
         self._recall(engine, scope, request)
         link = engine.identify(request)
         project = project_of(transcript.system_text, headers.get("x-goalkeeper-project", ""))
-        case = Case(call, transcript, profile, scope, link, receipt, project)
         if link.relation in UNTRACKED or link.branch is None:
-            return case, None
+            return Case(call, transcript, profile, scope, link, receipt, project), None
         state = self._state(link)
-        return replace(case, new_from=_first_difference(state.stored, transcript.messages)), state
+        new_from = _first_difference(state.stored, transcript.messages)
+        return Case(call, transcript, profile, scope, link, receipt, project, new_from=new_from), state
 
     def _tracked(self, case: Case, state: BranchState, tokens: tuple[int, ...]) -> Case:
         """Takes what a request brings into its branch."""

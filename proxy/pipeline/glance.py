@@ -21,6 +21,7 @@ _KEPT = 512
 _NEW = 32  # messages that one request may bring
 _NEW_BYTES = 64 << 10
 _CHANGING = frozenset({"content-length"})  # headers that say nothing about who is asking
+_SAID = frozenset({"text", "call", "result", "thinking"})  # an opaque part may change what the model still sees
 _SAME_PATH = ("new", "extends", "resend")
 
 
@@ -50,7 +51,7 @@ class Glance:
             _same_request(known.transcript, transcript)
             and known.headers == _telling(call.headers)
             and not known.state.memory.insertions
-            and self._conversations.unmoved(known.scope, known.branch, known.state)
+            and self._conversations.unmoved(known.scope, known.branch, known.state, known.transcript.messages)
         )
 
     def learn(self, passage: Passage) -> None:
@@ -113,6 +114,8 @@ def _brings_nothing(known: Quiet, new: tuple[Message, ...], limit: float) -> boo
 
 
 def _unspoken(message: Message) -> bool:
+    if any(part.kind not in _SAID for part in message.parts):
+        return False
     if message.role in ("assistant", "tool", "function"):
         return True
     return message.role == "user" and bool(message.parts) and all(part.kind == "result" for part in message.parts)

@@ -26,7 +26,7 @@ SECRET = "sk-proj-Zx81kPq27LmVt94RbNw63HsYc50Gd"
 # Said out loud on the receipt: then the promise of full words, or of the budget, is not bound (P1, P8).
 GAVE_WAY = {"plan_refused", "plan_quarantined", "pin_excerpted", "pin_left_out"}
 NO_ROOM = {"compaction_not_possible", "pins_over_budget", "plan_refused", "overflow_retry"}
-NEVER = {"failed_open", "invalid_rewrite", "unreadable_body"}
+NEVER = {"failed_open", "invalid_rewrite", "unreadable_body", "unforeseen"}
 
 
 class Contract(RuleBasedStateMachine):
