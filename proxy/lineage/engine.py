@@ -13,7 +13,7 @@ from proxy.lineage.flat import flat_branches, flat_parts, flat_text
 from proxy.lineage.forest import Forest
 from proxy.lineage.index import client_hash, pair_hash, strong_hash
 from proxy.lineage.keys import CallLike, KeyReader, Reader, Request, hashed, text_of
-from proxy.lineage.link import Link
+from proxy.lineage.link import Evidence, Link
 from proxy.lineage.linking import Linker
 from proxy.lineage.records import Changes, StoredBranch
 from proxy.lineage.search import Found, Search, exact, one
@@ -76,6 +76,14 @@ class Engine:
     def knows(self, branch_id: str) -> bool:
         """Whether the branch is in memory."""
         return branch_id in self._forest.branches
+
+    def extended(self, branch_id: str, request: Request, match: Evidence) -> Link | None:
+        """Links a request that is known to go on from its branch's newest one; None when that has moved on."""
+        branch = self._forest.branches.get(branch_id)
+        if branch is None or branch.path is None or branch.same or not request.path.grew_from(branch.path):
+            return None
+        self._forest.tick()
+        return self._linker.extend(branch, request, self._system(request.transcript.system_text), match, "a glance")
 
     def alone(self, branch_id: str, messages: Sequence[Message]) -> bool:
         """Whether a branch's newest request is these messages, and no other branch can claim what goes on from them.

@@ -96,12 +96,11 @@ class Request:
 
 def hashed(*parts: bytes | str) -> bytes:
     """Gives a 16-byte hash over parts, each with its length."""
-    digest = blake2b(digest_size=16)
+    pieces: list[bytes] = []
     for part in parts:
         data = part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(4, "big"))
-        digest.update(data)
-    return digest.digest()
+        pieces += (len(data).to_bytes(4, "big"), data)
+    return blake2b(b"".join(pieces), digest_size=16).digest()
 
 
 def normal(text: str) -> str:

@@ -101,9 +101,13 @@ class Linker:
             return self._parted(branch, search, seed, match, found.detail)
         if found.place < branch.requested:
             return self._parted(branch, search, _shortened(branch, found, request), match, found.detail)
-        again = found.place == len(request.keys) == branch.requested
-        changes = self._forest.grow(branch, request, search.system)
-        return self._linked(branch, request, "resend" if again else "extends", match, found.detail, changes)
+        return self.extend(branch, request, search.system, match, found.detail)
+
+    def extend(self, branch: Branch, request: Request, system: System, match: Evidence, detail: str) -> Link:
+        """Links a request that begins with all that its branch's newest request brought."""
+        again = len(request.keys) == branch.requested
+        changes = self._forest.grow(branch, request, system)
+        return self._linked(branch, request, "resend" if again else "extends", match, detail, changes)
 
     def compaction_of(self, begun: Link, request: Request) -> Link:
         """Links an order to compact what wasn't seen before to the branch that has just begun for it."""

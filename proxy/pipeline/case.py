@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from proxy.clients import Profile
 from proxy.compaction.draft import Memory
+from proxy.compaction.plan import Plan
 from proxy.compaction.view import View
 from proxy.exchange import Call
 from proxy.lineage import Link
@@ -75,14 +76,19 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """A request that needed nothing, and what its successors are held against."""
+    """A request that needed nothing, and what was planned for it: what its successors are held against."""
 
-    transcript: Transcript
+    case: Case
+    track: Track
+    plan: Plan
     headers: tuple[tuple[str, str], ...]
-    profile: Profile
-    scope: Scope
-    session: str
-    branch: str
-    state: BranchState
-    pins: str  # as the response header tells it, all of them there
-    tokens: int  # calibrated
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """Its messages."""
+        return self.case.transcript.messages
+
+    @property
+    def pins(self) -> str:
+        """The pins as the response header tells them, all of them there."""
+        return f"{self.plan.presence.active}/{self.plan.presence.active}"

@@ -24,7 +24,7 @@ from proxy.lineage import Engine, Link
 from proxy.lineage.keys import KeyReader, Request, text_of
 from proxy.pins.lifecycle import Edit, add, amend, fold
 from proxy.pins.rules import RuleSet
-from proxy.pipeline.case import BranchState, Case, Scope, Track
+from proxy.pipeline.case import BranchState, Case, Quiet, Scope, Track
 from proxy.pipeline.replies import Held, Replies
 from proxy.store.ids import new_ulid
 from proxy.store.rows import Batch, Loaded, Reply, SessionRow, now
@@ -77,17 +77,27 @@ class Conversations:
         tokens = await self._measured(transcript, case.scope, state, case.new_from, limit)
         return self._tracked(case, state, tokens)
 
-    def noted(self, call: Call, transcript: Transcript, receipt: str) -> Case:
-        """Does the same for a request that is far below any limit, at once."""
-        case, state = self._linked(call, transcript, receipt)
-        if state is None:
-            return case
-        return self._tracked(case, state, self._guessed(transcript, state, case.new_from))
+    def noted(self, call: Call, transcript: Transcript, receipt: str, quiet: Quiet) -> Case:
+        """Follows a request that goes on from a quiet one, far below any limit: at once, and by what is known of it."""
+        known, link = quiet.case, None
+        if known.link.match != "new":  # the first of a session isn't known by what its successors will be
+            request = self._reader.request(transcript, known.profile)
+            link = self._engine(known.scope).extended(known.branch, request, known.link.match)
+        if link is None:
+            case, state = self._linked(call, transcript, receipt)
+        else:
+            state = self._state(link)
+            new_from = _first_difference(state.stored, transcript.messages)
+            scope, project = known.scope, known.project
+            case = Case(call, transcript, known.profile, scope, link, receipt, project, new_from=new_from)
+        return case if state is None else self._tracked(case, state, self._guessed(transcript, state, case.new_from))
 
-    def unmoved(self, scope: Scope, branch: str, state: BranchState, messages: tuple[Message, ...]) -> bool:
-        """Whether these messages are the branch's newest request, nobody changed its pins, and no other is like it."""
+    def unmoved(self, quiet: Quiet) -> bool:
+        """Whether a quiet request is its branch's newest, nobody changed its pins, and no other branch is like it."""
+        branch, state, messages = quiet.case.branch, quiet.track.state, quiet.messages
         newest = self._states.get(branch) is state and state.stored == messages
-        return newest and state.edit_mark == self._store.edits.value and self._engine(scope).alone(branch, messages)
+        edited = state.edit_mark != self._store.edits.value
+        return newest and not edited and self._engine(quiet.case.scope).alone(branch, messages)
 
     def _linked(self, call: Call, transcript: Transcript, receipt: str) -> tuple[Case, BranchState | None]:
         """Links a request to its branch; no state where it belongs to no branch's path."""

@@ -41,43 +41,33 @@ class Glance:
         messages = transcript.messages
         for place in range(len(messages), max(0, len(messages) - _NEW), -1):
             known = self._quiet.get(messages[place - 1].digest)
-            if known is not None and known.transcript.messages == messages[:place]:
+            if known is not None and known.messages == messages[:place]:
                 new = messages[place:]
                 return known if self._holds(known, call, transcript) and _brings_nothing(known, new, limit) else None
         return None
 
     def _holds(self, known: Quiet, call: Call, transcript: Transcript) -> bool:
         return (
-            _same_request(known.transcript, transcript)
+            _same_request(known.case.transcript, transcript)
             and known.headers == _telling(call.headers)
-            and not known.state.memory.insertions
-            and self._conversations.unmoved(known.scope, known.branch, known.state, known.transcript.messages)
+            and not known.track.state.memory.insertions
+            and self._conversations.unmoved(known)
         )
 
     def learn(self, passage: Passage) -> None:
-        """Remembers a request that was answered, if it needed nothing."""
-        case, plan = passage.case, passage.plan
+        """Remembers a request that was answered, if it needed nothing, in place of the one that it goes on from."""
+        case, plan, before = passage.case, passage.plan, passage.quiet
         if self._off or case is None or case.track is None or plan is None or passage.rewritten or passage.held:
             return
-        presence = plan.presence
-        whole = len(presence.verbatim) == presence.active
+        whole = len(plan.presence.verbatim) == plan.presence.active
         if passage.flags or plan.insertions or plan.kind or not whole or case.link.relation not in _SAME_PATH:
             return
-        messages = case.transcript.messages
-        if not messages:
-            return
-        self._quiet[messages[-1].digest] = Quiet(
-            case.transcript,
-            _telling(case.call.headers),
-            case.profile,
-            case.scope,
-            case.link.session,
-            case.branch,
-            case.track.state,
-            f"{presence.active}/{presence.active}",
-            plan.tokens_in,
-        )
-        self._quiet.move_to_end(messages[-1].digest)
+        if before is not None:
+            self._quiet.pop(before.messages[-1].digest, None)
+        if case.transcript.messages:
+            name = case.transcript.messages[-1].digest
+            self._quiet[name] = Quiet(case, case.track, plan, _telling(case.call.headers))
+            self._quiet.move_to_end(name)
         if len(self._quiet) > _KEPT:
             self._quiet.popitem(last=False)
 
@@ -102,15 +92,15 @@ def _same_request(known: Transcript, now: Transcript) -> bool:
 def _brings_nothing(known: Quiet, new: tuple[Message, ...], limit: float) -> bool:
     """Whether nobody spoke, and the body stays under its limit even if each new byte were a token."""
     size = sum([len(message.raw) for message in new])
-    if size > _NEW_BYTES or (limit and known.tokens + size >= limit):
+    if size > _NEW_BYTES or (limit and known.plan.tokens_in + size >= limit):
         return False
     calls = {
         part.call_id: part.name
-        for message in (*known.transcript.messages[-_NEW:], *new)
+        for message in (*known.messages[-_NEW:], *new)
         for part in message.parts
         if part.kind == "call"
     }
-    return all(_unspoken(message) and not known.profile.peel(message, calls) for message in new)
+    return all(_unspoken(message) and not known.case.profile.peel(message, calls) for message in new)
 
 
 def _unspoken(message: Message) -> bool:

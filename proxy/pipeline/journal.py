@@ -38,8 +38,8 @@ class Journal:
         found = [("x-goalkeeper-receipt", passage.receipt)]
         quiet = passage.quiet
         if quiet is not None and passage.case is None:  # not yet written down
-            own = [("x-goalkeeper-session", quiet.session)] if quiet.session else []
-            return (*found, *own, ("x-goalkeeper-pins", quiet.pins), ("x-goalkeeper-compaction", "none"))
+            session, pins = ("x-goalkeeper-session", quiet.case.link.session), ("x-goalkeeper-pins", quiet.pins)
+            return (*found, session, pins, ("x-goalkeeper-compaction", "none"))
         if passage.case is not None and passage.case.link.session:
             found.append(("x-goalkeeper-session", passage.case.link.session))
         if passage.plan is not None:

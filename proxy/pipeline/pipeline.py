@@ -165,9 +165,9 @@ class Pipeline:
                 self._journal.failed(passage.receipt, error)
 
     def _follow_quiet(self, passage: Passage) -> None:
-        transcript = passage.transcript
-        if transcript is not None:
-            case = passage.case = self._with.conversations.noted(passage.call, transcript, passage.receipt)
+        transcript, quiet = passage.transcript, passage.quiet
+        if transcript is not None and quiet is not None:
+            case = passage.case = self._with.conversations.noted(passage.call, transcript, passage.receipt, quiet)
             self._planner.confirmed(passage, case)
 
     def _failed_open(self, passage: Passage, error: Exception) -> Passage:

@@ -69,6 +69,9 @@ class Planner:
         if case.track is None:
             return
         policy = passage.policy = self.policy(case, case.track, passage.budget)
+        if passage.quiet is not None and passage.quiet.messages == case.transcript.messages:
+            passage.plan = passage.quiet.plan
+            return
         plan = make_plan(case.track.view, case.branch, case.track.state.memory, policy, self.tools)
         if plan.insertions:
             passage.flagged("unforeseen", "it went out as it came, and something would have been put back or cut")
