@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
+import sys
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote
 
@@ -26,6 +27,7 @@ NAMES = {"s": "x-goalkeeper-session", "p": "x-goalkeeper-project"}  # /s/NAME/v1
 GRACE_SECONDS = 1.5  # aiohttp waits twice: for the end of an exchange, then for its cancelling
 TENDING_SECONDS = 3600.0
 _LINE_BYTES = 64 << 10
+_SWITCH_SECONDS = 0.0005  # the writer's thread gives way to requests ten times as fast as Python's default has it
 _READ_BYTES = 1 << 20
 
 
@@ -134,6 +136,7 @@ def _refusal(error: GoalkeeperError, target: str) -> web.Response:
 
 def run_server(settings: Settings) -> int:
     """Serves until SIGTERM or SIGINT; gives the exit code."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(serve(settings))
     return 0
