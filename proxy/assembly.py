@@ -138,7 +138,7 @@ def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
     profiles = _profiles(settings)
     key = load_key(key_path(os.environ), os.environ)
     seal = Sealer(key, enabled=settings.redaction.enabled)
-    store = Store.open(settings.data, seal)
+    store = Store.open(settings.data, seal, lambda error: log.error("not_stored", exc_info=error))
     counter, counters = Counter(), Counters()
     readiness = Readiness({"rules": True, "profiles": True, "store": True}, {"vocabulary": lambda: counter.ready})
     reading = attach(settings.data)

@@ -27,14 +27,16 @@ _TRIES = 6  # times ten seconds of waiting for another process's transaction
 _LISTING_TIME = timedelta(seconds=2)  # far more than it takes from a commit to its lines in the JSONL view
 
 Job = Callable[[sqlite3.Connection], Any]
+Lost = Callable[[Exception], None]
 _Order = tuple[Batch | Job, "Future[Any] | None"]  # no future: nobody waits
 
 
 class Store(Reads):
     """The proxy's memory. Many processes may share a folder; what was acknowledged survives a kill."""
 
-    def __init__(self, folder: Path, db: sqlite3.Connection, seal: Sealer) -> None:
+    def __init__(self, folder: Path, db: sqlite3.Connection, seal: Sealer, lost: Lost) -> None:
         super().__init__(attach(folder), seal)
+        self._lost = lost
         self.folder = folder
         self.edits = EditMark(folder)
         self._writing = db
@@ -45,9 +47,12 @@ class Store(Reads):
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
 
     @classmethod
-    def open(cls, folder: Path, seal: Sealer) -> Self:
-        """Opens a data folder, made when it isn't there, and starts the writer. Raises StoreError."""
-        store = cls(folder, connect(folder), seal)
+    def open(cls, folder: Path, seal: Sealer, lost: Lost = lambda _: None) -> Self:
+        """Opens a data folder, made when it isn't there, and starts the writer. Raises StoreError.
+
+        `lost` is told, on the writer's thread, why a batch wasn't written that nobody waited for.
+        """
+        store = cls(folder, connect(folder), seal, lost)
         store._thread.start()
         return store
 
@@ -127,8 +132,11 @@ class Store(Reads):
             self._transact([batch for batch, _ in batches])
         except Exception as error:  # noqa: BLE001 — a writer that dies would leave every later request waiting
             if len(batches) == 1:
-                if batches[0][1] is not None:
-                    _fail(batches[0][1], error)
+                future = batches[0][1]
+                if future is not None:
+                    _fail(future, error)
+                else:
+                    self._lost(error)
                 return
             for batch in batches:
                 self._commit([batch])

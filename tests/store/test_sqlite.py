@@ -126,6 +126,15 @@ def test_bad_batch_fails_alone_with_an_error_of_ours(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_batch_that_nobody_waits_for_does_not_fail_in_silence(tmp_path: Path) -> None:
+    told: list[Exception] = []
+    store = Store.open(tmp_path, Sealer(KEY), told.append)
+    store.later(Batch(facts=("rubbish",)))  # type: ignore[arg-type]
+    store.submit(asked(said("hello"))).result()
+    store.close()
+    assert [type(error) for error in told] == [AttributeError]
+
+
 def test_no_secret_value_lies_readable_in_any_file(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     text = f"DB_PASSWORD={SECRET}\nNo API key is set for mail."
