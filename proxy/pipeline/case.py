@@ -33,6 +33,10 @@ class BranchState:
     facts: Ledger = field(default_factory=Ledger)  # the ledger as the store has it
     summarizing: bool = False  # a summary for the next cut is being written
 
+    def at_most(self, messages: tuple[Message, ...], counted: int) -> int:
+        """Gives the tokens of the first `counted` messages, and one for each byte of the others: never too few."""
+        return sum(self.tokens[:counted]) + sum([len(message.raw) for message in messages[counted:]])
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:

@@ -262,9 +262,9 @@ class Conversations:
         """Gives the tokens of each message, counted once ever; guessed while even bytes are below the limit."""
         counter, messages = self._counter, transcript.messages
         counted = min(state.counted, new_from)
-        known, rest = state.tokens[:counted], messages[counted:]
-        if not counter.ready or not limit or sum(known) + sum([len(message.raw) for message in rest]) < limit:
+        if not counter.ready or not limit or state.at_most(messages, counted) < limit:
             return self._guessed(transcript, state, new_from)
+        known, rest = state.tokens[:counted], messages[counted:]
         new = counter.unknown(rest)
         if len(new) > _MANY:
             counter.learn(self._store.tokens_of(scope.tenant, [message.digest for message in new]))

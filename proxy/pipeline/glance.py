@@ -42,8 +42,10 @@ class Glance:
         for place in range(len(messages), max(0, len(messages) - _NEW), -1):
             known = self._quiet.get(messages[place - 1].digest)
             if known is not None and known.messages == messages[:place]:
-                new = messages[place:]
-                return known if self._holds(known, call, transcript) and _brings_nothing(known, new, limit) else None
+                state = known.track.state
+                fits = not limit or state.at_most(messages, state.counted) < limit
+                quiet = fits and self._holds(known, call, transcript) and _brings_nothing(known, messages[place:])
+                return known if quiet else None
         return None
 
     def _holds(self, known: Quiet, call: Call, transcript: Transcript) -> bool:
@@ -89,10 +91,9 @@ def _same_request(known: Transcript, now: Transcript) -> bool:
     )
 
 
-def _brings_nothing(known: Quiet, new: tuple[Message, ...], limit: float) -> bool:
-    """Whether nobody spoke, and the body stays under its limit even if each new byte were a token."""
-    size = sum([len(message.raw) for message in new])
-    if size > _NEW_BYTES or (limit and known.plan.tokens_in + size >= limit):
+def _brings_nothing(known: Quiet, new: tuple[Message, ...]) -> bool:
+    """Whether nobody spoke."""
+    if sum([len(message.raw) for message in new]) > _NEW_BYTES:
         return False
     calls = {
         part.call_id: part.name
