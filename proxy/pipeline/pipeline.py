@@ -22,7 +22,7 @@ from proxy.pipeline.journal import Journal
 from proxy.pipeline.outgoing import headers_of
 from proxy.pipeline.passage import Outcome, Passage
 from proxy.pipeline.planner import Planner
-from proxy.pipeline.routing import Routing
+from proxy.pipeline.routing import Routing, model_of
 from proxy.pipeline.summarizing import Summarizer
 from proxy.settings import Settings
 from proxy.store.ids import new_ulid
@@ -201,7 +201,8 @@ class Pipeline:
 
     async def _sent(self, passage: Passage, sink: Sink) -> Incoming:
         call, stream = passage.call, self._with.settings.stream
-        sender = self._with.routing.sender(passage.case.transcript.model if passage.case else "")
+        model = passage.case.transcript.model if passage.case else model_of(call.body)
+        sender = self._with.routing.sender(model, call.path)
         sending = sender.send(call.method, call.path, headers_of(passage), passage.body, identity=True)
         streaming = passage.case is not None and passage.case.transcript.stream
         if not (stream.early_open and streaming):

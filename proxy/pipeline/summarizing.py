@@ -60,7 +60,7 @@ class Summarizer:
         headers += [("Content-Type", "application/json"), ("Accept", "application/json")]
         try:
             async with asyncio.timeout(self._settings.timeout_seconds):
-                reply = await self._routing.sender(model).send(
+                reply = await self._routing.sender(model, self._dialect.path).send(
                     "POST", self._dialect.path, headers, body, identity=True, own=(INTERNAL,)
                 )
                 try:
