@@ -25,7 +25,7 @@ from proxy.lineage.keys import KeyReader, Request, text_of
 from proxy.pins.lifecycle import Edit, add, amend, fold
 from proxy.pins.rules import RuleSet
 from proxy.pipeline.case import BranchState, Case, Scope, Track
-from proxy.pipeline.replies import Held, Replies
+from proxy.pipeline.replies import Held, Replies, id_of
 from proxy.store.ids import new_ulid
 from proxy.store.rows import Batch, Loaded, Reply, SessionRow, now
 from proxy.store.sqlite import Store
@@ -94,6 +94,10 @@ class Conversations:
         """Gives the history that the upstream keeps under an id, None when it didn't pass through here."""
         return self._replies.find(self._scope({key.lower(): value for key, value in call.headers}), name)
 
+    def resolved(self, call: Call, transcript: Transcript) -> tuple[Transcript, tuple[str, ...]]:
+        """Puts known items where references to them stand; gives the ids, too, that only the upstream knows."""
+        return self._replies.resolved(self._scope({key.lower(): value for key, value in call.headers}), transcript)
+
     def close(self, case: Case, receipt: Receipt, answer: Answer | None, insertions: tuple[str, ...] = ()) -> None:
         """Tells lineage what the model answered, and queues answer and receipt for the store.
 
@@ -126,8 +130,9 @@ class Conversations:
         if not (answer.id and answer.items and answer.complete and kept and case.track is not None):
             return said
         path = case.transcript.messages
-        self._replies.keep(case.scope, answer.id, Held((*path, *answer.items), insertions))
-        reply = Reply(answer.id, len(path), tuple(item.digest for item in answer.items), insertions)
+        self._replies.keep(case.scope, answer.id, Held((*path, *answer.items), insertions), answer.items)
+        names = tuple(map(id_of, answer.items))
+        reply = Reply(answer.id, len(path), tuple(item.digest for item in answer.items), insertions, names)
         return replace(said, reply=reply, messages=tuple((item, 0) for item in answer.items))
 
     def state_of(self, branch: str) -> BranchState | None:

@@ -121,6 +121,9 @@ class Pipeline:
                     return passage.flagged("server_state", "goes on from what only the upstream knows")
                 transcript = replace(transcript, messages=(*held.messages, *transcript.messages))
                 passage.held = held.insertions
+            transcript, unknown = self._with.conversations.resolved(call, transcript)
+            if unknown:
+                passage.flagged("unknown_reference", f"only the upstream knows: {', '.join(unknown)[:400]}")
             passage.budget = self._planner.budget(call, transcript)
             limit = self._planner.limit(passage.budget, transcript.model)
             await self._vocabulary(call, limit)
