@@ -29,6 +29,7 @@ COUNTERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "retries_total": ("Requests that were sent a second time after a refusal.", ()),
     "errors_total": ("Requests that got an error of Goalkeeper's own, or no whole answer.", ("code",)),
     "tokens_saved_total": ("Tokens that clients sent and the upstream didn't have to read (estimate).", ()),
+    "truncated_silently_total": ("Answers for which the upstream had read far less than it was sent.", ()),
     "pins_given_way_total": ("Requests in which pinned words didn't fit as they were.", ()),
 }
 

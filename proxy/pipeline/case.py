@@ -12,6 +12,7 @@ from proxy.exchange import Call
 from proxy.lineage import Link
 from proxy.pins.lifecycle import Edit
 from proxy.pins.model import Ledger
+from proxy.pipeline.weighing import Weight
 from proxy.transcript import HumanTurn, Message, Transcript
 
 
@@ -30,6 +31,7 @@ class BranchState:
     stored: tuple[Message, ...] = ()  # the path as the store has it
     good: tuple[str, ...] = ()  # ids of the insertions in the newest body that the upstream took
     facts: Ledger = field(default_factory=Ledger)  # the ledger as the store has it
+    weight: Weight = field(default_factory=Weight)  # of the newest answered body
     summarizing: bool = False  # a summary for the next cut is being written
 
 

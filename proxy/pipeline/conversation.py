@@ -222,6 +222,13 @@ class Conversations:
         tokens = await self._measured(case.transcript, case.scope, track.state, places, 1.0)
         return replace(case, track=Track(track.state, replace(track.view, tokens=tokens)), exact=True)
 
+    async def weighed(self, case: Case) -> int:
+        """Counts a whole body that was only guessed, in a thread; 0 without a vocabulary."""
+        if case.track is None or not self._counter.ready:
+            return 0
+        messages, count = case.transcript.messages, self._counter.message
+        return case.track.view.overhead + sum(await asyncio.to_thread(lambda: [count(one) for one in messages]))
+
     async def _measured(
         self, transcript: Transcript, scope: Scope, state: BranchState, new_from: int, limit: float
     ) -> tuple[int, ...]:
