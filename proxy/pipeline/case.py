@@ -32,6 +32,8 @@ class BranchState:
     good: tuple[str, ...] = ()  # ids of the insertions in the newest body that the upstream took
     facts: Ledger = field(default_factory=Ledger)  # the ledger as the store has it
     weight: Weight = field(default_factory=Weight)  # of the newest answered body
+    condensing: bool = False  # the provider was asked for a block of its own
+    condense_failures: int = 0
     summarizing: bool = False  # a summary for the next cut is being written
 
 

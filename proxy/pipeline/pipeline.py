@@ -17,6 +17,7 @@ from proxy.errors import ClientGone, GoalkeeperError, InvalidRewrite, Unreadable
 from proxy.exchange import Call, Copy, Incoming, Sink, early_reply, relay
 from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.case import Case
+from proxy.pipeline.condensing import Condenser
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.journal import Journal
 from proxy.pipeline.outgoing import headers_of
@@ -63,6 +64,7 @@ class Pipeline:
         settings, dialect, counter = equipment.settings, equipment.dialect, equipment.counter
         self._tools = Tools(counter.text, dialect, dialect.message)
         self._summarizer = Summarizer(settings.summarizer, dialect, equipment.routing, counter)
+        self._condenser = Condenser(settings.reasoning, dialect, equipment.routing, equipment.counters)
         self._planner = Planner(
             settings,
             dialect,
@@ -239,6 +241,7 @@ class Pipeline:
             if answered:
                 self._learn(passage, answer)
                 self._prepare_summary(passage)
+                self._condenser.prepare(passage, self._tools)
             receipt = self._journal.receipt(passage, outcome, answer)
             if case is not None:
                 self._with.conversations.close(case, receipt, answer if answered else None, passage.standing)

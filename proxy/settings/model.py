@@ -139,6 +139,14 @@ class Summarizer(Group):
     max_tokens: Positive = 1024
 
 
+class Reasoning(Group):
+    """How signed reasoning is kept valid through our own compaction."""
+
+    compaction: Literal["off", "background"] = "off"
+    timeout_seconds: Seconds = 180
+    max_tokens: Positive = 8192
+
+
 class Overflow(Group):
     """What happens when the upstream says that a body is too long."""
 
@@ -215,6 +223,7 @@ class Settings(BaseSettings):
     strict_roles: bool = False
     pins: Pins = Pins()
     summarizer: Summarizer = Summarizer()
+    reasoning: Reasoning = Reasoning()
     overflow: Overflow = Overflow()
     assist: bool = False
     on_failure: Literal["forward", "refuse"] = "forward"
