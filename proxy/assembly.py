@@ -12,16 +12,17 @@ from proxy.clients import Profiles, load_profiles
 from proxy.dialects.base import Dialect
 from proxy.dialects.chat import Chat
 from proxy.dialects.known import all_dialects
-from proxy.exchange import Exchange
+from proxy.exchange import Exchange, PassThrough
 from proxy.pins.rules import RuleSet, load_rules
-from proxy.pipeline.calibration import Calibrations
+from proxy.pipeline.calibration import Calibrations, Known
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.journal import Journal
 from proxy.pipeline.pipeline import Equipment, Pipeline
-from proxy.pipeline.routing import Routing, Sender
+from proxy.pipeline.routing import RoutedPassing, Routing, Sender
 from proxy.providers import Litellm
 from proxy.redaction import Sealer
 from proxy.settings import Settings, packaged_folder
+from proxy.settings.model import Route
 from proxy.store.keys import key_path, load_key
 from proxy.store.retention import Purged, purge
 from proxy.store.schema import attach
@@ -61,6 +62,7 @@ class Assembly:
     """What stands behind the gate; `purge` forgets what retention no longer allows to keep."""
 
     models: Mapping[str, Exchange]  # by path
+    passing: Exchange  # for all else that is an upstream's
     doors: Doors
     upstreams: tuple[Upstream, ...]  # of the routes; to be closed at the end
     purge: Callable[[], Future[Purged]]
@@ -70,9 +72,10 @@ class Assembly:
 def build_models(parts: Parts, routing: Routing | None = None) -> Mapping[str, Exchange]:
     """Gives what answers model requests, by path."""
     routing = routing or Routing(parts.upstream)
-    calibrations = _calibrations(parts, routing)
+    known: Known = {}
     pipelines = {
-        name: build_pipeline(parts, dialect, calibrations, routing) for name, dialect in all_dialects().items()
+        name: build_pipeline(parts, dialect, _calibrations(parts, routing, dialect.path, known), routing)
+        for name, dialect in all_dialects().items()
     }
     return {path: pipelines[name] for path, name in MODEL_PATHS.items()}
 
@@ -101,7 +104,7 @@ def build_pipeline(
             dialect=dialect,
             conversations=conversations,
             routing=routing,
-            calibrations=calibrations or _calibrations(parts, routing),
+            calibrations=calibrations or _calibrations(parts, routing, dialect.path, {}),
             counter=parts.counter,
             counters=parts.counters,
             journal=Journal(
@@ -111,15 +114,15 @@ def build_pipeline(
     )
 
 
-def _calibrations(parts: Parts, routing: Routing) -> Calibrations:
+def _calibrations(parts: Parts, routing: Routing, path: str, known: Known) -> Calibrations:
     settings = parts.settings
 
     def upstream_of(model: str) -> str:
-        place = routing.place(model)
+        place = routing.place(model, path)
         route = settings.routes.get(place)
         return (route.url or f"litellm {place}") if route else settings.upstream.url
 
-    return Calibrations(parts.store, upstream_of)
+    return Calibrations(parts.store, upstream_of, known)
 
 
 def open_upstream(settings: Settings, url: str | None = None) -> Upstream:
@@ -143,12 +146,10 @@ def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
     readiness = Readiness({"rules": True, "profiles": True, "store": True}, {"vocabulary": lambda: counter.ready})
     reading = attach(settings.data)
     parts = Parts(settings, upstream, store, seal, key, rules, profiles, counter, counters, log)
-    others = {glob: open_upstream(settings, one.url) for glob, one in settings.routes.items() if one.provider == "http"}
-    providers = {
-        glob: Litellm(model=one.model, url=one.url) for glob, one in settings.routes.items() if glob not in others
-    }
-    ways: dict[str, Sender] = {glob: others.get(glob) or providers[glob] for glob in settings.routes}
-    models = build_models(parts, Routing(upstream, ways))
+    others = _others(settings)
+    routing = Routing(upstream, {key: _sender(one, upstream, others) for key, one in settings.routes.items()})
+    models = build_models(parts, routing)
+    passing = RoutedPassing(routing) if settings.routes else PassThrough(upstream)
     doors = Doors(settings.server, readiness, counters, admin.lists(reading), admin.items(reading))
 
     kept = settings.retention
@@ -158,7 +159,19 @@ def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
         reading.close()
         store.close()
 
-    return Assembly(models, doors, tuple(others.values()), lambda: store.run(forget), close)
+    return Assembly(models, passing, doors, tuple(others.values()), lambda: store.run(forget), close)
+
+
+def _others(settings: Settings) -> dict[str, Upstream]:
+    """Opens each upstream of the routes once, however many routes lead to it."""
+    urls = {one.url for one in settings.routes.values() if one.provider == "http" and one.url}
+    return {url: open_upstream(settings, url) for url in urls - {settings.upstream.url}}
+
+
+def _sender(route: Route, default: Upstream, others: Mapping[str, Upstream]) -> Sender:
+    if route.provider == "litellm":
+        return Litellm(model=route.model, url=route.url)
+    return others.get(route.url or "", default)
 
 
 def _profiles(settings: Settings) -> Profiles:

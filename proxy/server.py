@@ -15,14 +15,14 @@ from aiohttp import web
 from proxy.assembly import Assembly, assemble, open_upstream
 from proxy.dialects.messages import Messages
 from proxy.errors import ConfigError, GoalkeeperError, NoWebSocket, TooLarge
-from proxy.exchange import Call, Exchange, PassThrough
+from proxy.exchange import Call, Exchange
 from proxy.settings import Settings
 from proxy.settings.model import Server
+from proxy.settings.routes import API_ROOTS
 from proxy.telemetry import Log
 from proxy.web.doors import Doors
 from proxy.web.relayed import ResponseSink
 
-API_ROOTS = ("/v1/", "/v1beta/")
 NAMES = {"s": "x-goalkeeper-session", "p": "x-goalkeeper-project"}  # /s/NAME/v1/… and /p/NAME/v1/…
 GRACE_SECONDS = 1.5  # aiohttp waits twice: for the end of an exchange, then for its cancelling
 TENDING_SECONDS = 3600.0
@@ -157,7 +157,7 @@ async def serve(settings: Settings) -> None:
     try:
         assembly = assemble(settings, upstream, log)
         try:
-            await _serve(settings.server, assembly, PassThrough(upstream), log)
+            await _serve(settings.server, assembly, log)
         finally:
             assembly.close()
             for other in assembly.upstreams:
@@ -167,8 +167,8 @@ async def serve(settings: Settings) -> None:
         log.close()
 
 
-async def _serve(settings: Server, assembly: Assembly, passing: Exchange, log: Log) -> None:
-    gate = Gate(settings, assembly.models, passing, assembly.doors, log)
+async def _serve(settings: Server, assembly: Assembly, log: Log) -> None:
+    gate = Gate(settings, assembly.models, assembly.passing, assembly.doors, log)
     runner = web.ServerRunner(gate.server(), shutdown_timeout=GRACE_SECONDS)
     await runner.setup()
     tending = asyncio.create_task(_tend(assembly, log))

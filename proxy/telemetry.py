@@ -26,9 +26,11 @@ COUNTERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "compactions_total": ("Cuts made by Goalkeeper.", ()),
     "restores_total": ("Requests in which lost words of the user were put back.", ()),
     "failures_open_total": ("Requests that went out in their safest form because something failed inside.", ("flag",)),
+    "condensed_total": ("Blocks of a provider's own compaction that were asked for.", ("outcome",)),
     "retries_total": ("Requests that were sent a second time after a refusal.", ()),
     "errors_total": ("Requests that got an error of Goalkeeper's own, or no whole answer.", ("code",)),
     "tokens_saved_total": ("Tokens that clients sent and the upstream didn't have to read (estimate).", ()),
+    "truncated_silently_total": ("Answers for which the upstream had read far less than it was sent.", ()),
     "pins_given_way_total": ("Requests in which pinned words didn't fit as they were.", ()),
 }
 

@@ -28,7 +28,7 @@ class Part:
     kind: PartKind
     text: str = ""  # the text · a call's arguments as sent · a result's text
     name: str = ""  # a call's tool name
-    call_id: str = ""  # of a call or a result
+    call_id: str = ""  # of a call or a result · of what a reference names
     size: int = 0  # bytes of an image's data, of encrypted reasoning
     signed: str = ""  # content id of the provider's signature that binds this to what stands before it, "" without one
 

@@ -6,6 +6,7 @@ the blocks before it. A block that no longer matches is refused, or dropped wher
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
@@ -18,6 +19,7 @@ from typing import Any, Self
 from proxy.assembly import build_pipeline
 from proxy.dialects.messages import Messages
 from proxy.exchange import Call
+from proxy.pipeline.pipeline import Pipeline
 from proxy.redaction import Sealer
 from proxy.store.queries import Edit, edit_pin
 from proxy.store.reads import Reads
@@ -31,6 +33,7 @@ from tests.fake_model import FakeModel, Reply, Seen
 from tests.running import KEY, Running
 
 Wire = dict[str, Any]
+COMPACT_BETA = "compact-2026-09-04"
 BETA = "thinking-binding-controls-2026-08-01"
 SYSTEM = "You are a coding agent."
 TOOLS = [{"name": "read_file", "input_schema": {"type": "object"}}]
@@ -58,8 +61,9 @@ def fault(messages: list[Wire]) -> str:
     """What is wrong with the order of roles, calls and results; "" for nothing."""
     waiting: set[str] = set()
     compacted = messages[0]["role"] == "assistant" and messages[0]["content"][0]["type"] == "compaction"
+    odd = compacted and messages[1]["role"] == "assistant"  # the first kept turn is the answer to what was summarised
     for place, message in enumerate(messages[compacted:]):
-        if message["role"] != ("assistant" if place % 2 else "user"):
+        if message["role"] != ("assistant" if place % 2 != odd else "user"):
             return f"messages.{place}: roles must alternate, the user begins"
         blocks = message["content"] if isinstance(message["content"], list) else []
         answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
@@ -67,6 +71,17 @@ def fault(messages: list[Wire]) -> str:
             return f"messages.{place}: tool_use ids need tool_result blocks right behind them"
         waiting = {block["id"] for block in blocks if block["type"] == "tool_use"}
     return ""
+
+
+def misfit(body: Wire) -> str:
+    """What can't stand beside an order to summarise; "" for nothing."""
+    if {"context_management", "stop_sequences", "stream"} & body.keys() or "format" in body.get("output_config", {}):
+        return "compaction: can't be combined with this"
+    if body.get("tool_choice", {}).get("type") in ("any", "tool"):
+        return "tool_choice: can't be combined with compaction"
+    last = body["messages"][-1]
+    opened = last["role"] == "assistant" and any(block["type"] == "tool_use" for block in last["content"])
+    return "the last assistant turn ends in a tool call" if opened else ""
 
 
 def reasoning(messages: list[Wire]) -> list[Wire]:
@@ -85,11 +100,17 @@ class SigningModel:
     refusals: int = 0
     questions: list[Wire] = field(default_factory=list)  # what the proxy asked on its own
     summary: str = "Modules were read; the tables hold rows."
+    condenses: bool = True  # knows compaction on demand
+    orders: list[Wire] = field(default_factory=list)  # requests of the proxy for a block
+    told: list[Wire] = field(default_factory=list)  # blocks given out, each with what it stands for under "stands"
     _count: int = 0
 
     def reply(self, seen: Seen) -> Reply:
         """Checks a request and answers it."""
         body = json.loads(seen.body)
+        if seen.header("x-goalkeeper-internal") == "compaction":
+            self.orders.append(body)
+            return self._condensed(seen, body)
         if seen.header("x-goalkeeper-internal"):
             self.questions.append(body)
             content = [{"type": "text", "text": self.summary}]
@@ -100,13 +121,57 @@ class SigningModel:
             return Reply(body=json.dumps(told).encode())
         return self._checked(seen, body)
 
+    def _condensed(self, seen: Seen, body: Wire) -> Reply:
+        """Summarises on demand as Anthropic describes it; a block in front is summarised with the rest."""
+        known = self.condenses and COMPACT_BETA in (seen.header("anthropic-beta") or "")
+        wrong = misfit(body) or fault(body["messages"]) if known else "compaction: Extra inputs are not permitted"
+        if wrong:
+            return self._refused(wrong)
+        read: list[Wire] = []
+        for message in body["messages"]:
+            if (kept := self._kept(body, read, message, drop=False)) is None:
+                return self._refused("Invalid `signature` in `thinking` block.")
+            read.append(kept)
+        name = f"block-{len(self.told) + 1}"
+        block = {"type": "compaction", "content": f"{self.summary} ({name})", "signature": name}
+        self.told.append({**block, "stands": read})
+        usage = {"iterations": [{"type": "compaction", "input_tokens": 900, "output_tokens": 90}]}
+        told = {"role": "assistant", "content": [block], "stop_reason": "compaction", "usage": usage}
+        return Reply(body=json.dumps(told).encode())
+
+    def _forms(self, read: list[Wire]) -> list[list[Wire]]:
+        """What was said, and what it was before each block that stands in front of it took its place."""
+        first = read[0]["content"][0] if read and isinstance(read[0]["content"], list) and read[0]["content"] else {}
+        known = next((one for one in self.told if one["signature"] == first.get("signature")), None)
+        return [read, *(self._forms([*known["stands"], *read[1:]]) if known is not None else ())]
+
+    def _misplaced(self, seen: Seen, messages: list[Wire]) -> str:
+        blocks = [
+            (place, block)
+            for place, message in enumerate(messages)
+            for block in (message["content"] if isinstance(message["content"], list) else [])
+            if block["type"] == "compaction" and block["signature"].startswith("block-")
+        ]
+        if not blocks:
+            return ""
+        if COMPACT_BETA not in (seen.header("anthropic-beta") or ""):
+            return "messages.0.content.0: 'compaction' is not one of the expected block types"
+        if len(blocks) > 1 or blocks[0][0]:
+            return "compaction_block_misplaced"
+        known = next((one for one in self.told if one["signature"] == blocks[0][1]["signature"]), {})
+        bare = {key: value for key, value in blocks[0][1].items() if key != "cache_control"}
+        if bare != {key: value for key, value in known.items() if key != "stands"}:
+            return "compaction_content_mismatch"
+        same = len(messages) > 1 and known["stands"][-1]["role"] == messages[1]["role"]
+        return "the first kept message would be merged" if same else ""
+
     def _checked(self, seen: Seen, body: Wire) -> Reply:
         binding = body.get("thinking", {}).get("block_binding")
         if binding and not self.can_drop:
             return self._refused("thinking.block_binding: Extra inputs are not permitted")
         if binding and BETA not in (seen.header("anthropic-beta") or ""):
             return self._refused("thinking.block_binding: needs a beta header")
-        if wrong := fault(body["messages"]):
+        if wrong := fault(body["messages"]) or self._misplaced(seen, body["messages"]):
             return self._refused(wrong)
         self.dropped = []
         read: list[Wire] = []
@@ -123,13 +188,17 @@ class SigningModel:
             return message
         kept: Wire = {"role": message["role"], "content": []}
         for block in message["content"]:
-            if block["type"] == "thinking" and block["signature"] != signature(body, [*read, deepcopy(kept)]):
+            if block["type"] == "thinking" and block["signature"] not in self._valid(body, [*read, deepcopy(kept)]):
                 if not drop:
                     return None
                 self.dropped.append(block["signature"])
                 continue
             kept["content"].append(block)
         return kept
+
+    def _valid(self, body: Wire, before: list[Wire]) -> set[str]:
+        """A signature binds what stood before it: the turns, or since then the block in their place."""
+        return {signature(body, form) for form in self._forms(before)}
 
     def _refused(self, words: str) -> Reply:
         self.refusals += 1
@@ -214,12 +283,18 @@ class Proxy:
     def _start(self) -> None:
         self._running = Running.start(self._folder, self._fake.url, Counter(count), **self._settings)
         self.store = self._running.parts.store
-        self._pipeline = build_pipeline(self._running.parts, Messages())
+        pipeline = build_pipeline(self._running.parts, Messages())
+        assert isinstance(pipeline, Pipeline)
+        self._pipeline = pipeline
 
     async def restart(self) -> None:
         """Ends the proxy and starts it again on the same folder."""
         await self._running.close()
         self._start()
+
+    async def settled(self) -> None:
+        """Waits until what the proxy asks in the background is answered."""
+        await asyncio.gather(*self._pipeline._condenser._tasks)
 
     async def send(self, agent: Agent) -> Sent:
         """Sends the agent's next request."""

@@ -194,6 +194,68 @@ def test_a_reply_that_the_client_didnt_want_kept_isnt(line):
     assert line.receipt()["flags"] == ["server_state"]
 
 
+def named(item: Item, name: str) -> Item:
+    """An item as the model answers it, with its own id."""
+    return {**item, "id": name}
+
+
+def refers(name: str) -> Item:
+    """A reference to an item."""
+    return {"type": "item_reference", "id": name}
+
+
+def by_reference(line: Line, last: int, **fields: Any) -> list[Item]:
+    """A session whose client sends the model's items back as references; gives what it would send next."""
+    items = [user(GOAL)]
+    for number in range(1, last + 1):
+        made = [named(thought(number), f"rs_{number}"), named(call(number), f"fc_{number}")]
+        line.send(*items, answer=made, **fields)
+        items += [refers(f"rs_{number}"), {"id": f"fc_{number}"}, output(number)]
+    return items
+
+
+def test_references_to_known_items_are_read_as_the_items_and_go_out_as_they_came(line):
+    items = by_reference(line, 2)
+    branch = line.receipt()["branch"]
+    line.send(*items, user(RULE))
+    assert line.raw[-1] == line.sent
+    found = line.receipt()
+    assert (found["branch"], found["relation"], found["flags"]) == (branch, "extends", ())
+    assert line.verified() == 0
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_body_of_references_that_outgrows_its_budget_is_sent_with_the_items_themselves(line, restart):
+    items = by_reference(line, 12)
+    if restart:
+        line.restart()
+    body = line.send(*items, budget="1000")
+    kept = body["input"]
+    assert line.receipt()["compaction"] == "compaction"
+    assert GOAL in json.dumps(kept[:2])
+    assert kept[-3:] == [named(thought(12), "rs_12"), named(call(12), "fc_12"), output(12)]
+    assert not [item for item in kept if item.get("type") == "item_reference"]
+    again = line.send(*items, user(RULE), budget="1000")
+    assert again["input"][: len(kept)] == kept
+    assert line.verified() == 0
+
+
+def test_a_reference_to_what_only_the_upstream_knows_stays_and_nothing_behind_it_is_cut(line):
+    steps = [item for number in range(2, 12) for item in (call(number), output(number))]
+    sent = [user(GOAL), refers("fc_other"), output(1), *steps, user(RULE)]
+    line.send(*sent, budget="1000")
+    assert line.raw[-1] == line.sent
+    assert "unknown_reference" in line.receipt()["flags"]
+
+
+def test_another_tenants_items_are_not_read(line, monkeypatch):
+    items = by_reference(line, 1)
+    monkeypatch.setattr("tests.test_replies.HEADERS", (("Authorization", "Bearer two"),))
+    line.send(*items)
+    assert line.raw[-1] == line.sent
+    assert "unknown_reference" in line.receipt()["flags"]
+
+
 def test_a_compaction_by_id_alone_passes_and_its_item_brings_the_words_back(line):
     line.send(user(GOAL), answer=[says("Fine.")])
     line.send(user(RULE), previous_response_id="resp_1")

@@ -147,3 +147,48 @@ def test_settings_can_not_be_changed():
 )
 def test_loopback_is_known_by_its_addresses(host, is_it):
     assert is_loopback(host) is is_it
+
+
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("/messages", "did you mean '/v1/messages'"),
+        ("/models/qwen", "is written '[/]models/qwen'"),
+        ("v1/messages", "did you mean '/v1/messages'"),
+        ("/v1/messages?beta=true", "leave out '?'"),
+    ],
+)
+def test_a_route_that_only_looks_like_a_path_is_told_with_its_line(tmp_path, key, told):
+    [line] = complaints(tmp_path, f'routes:\n  a: {{url: "http://a"}}\n  "{key}": {{url: "http://a"}}\n')
+    assert line.startswith(f"{tmp_path / 'mine.yaml'}:3: routes.{key}: ")
+    assert told in line
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "hidden"),
+    [
+        ("claude-*", "claude-opus-5", True),
+        ("claude-?", "claude-*", False),
+        ("*", "/v1/models", True),
+        ("/v1/messages/", "/v1/messages/count_tokens", True),
+        ("/v1/messages", "/v1/messagesque", False),
+        ("/v1", "qwen", True),
+        ("/v1", "*", False),
+        ("/v1", "/v1beta", False),
+        ("qwen", "/v1", False),
+    ],
+)
+def test_a_route_that_no_request_can_reach_is_refused(tmp_path, first, second, hidden):
+    text = f'routes:\n  "{first}": {{url: "http://a"}}\n  "{second}": {{url: "http://b"}}\n'
+    if hidden:
+        [line] = complaints(tmp_path, text)
+        assert f":3: routes.{second}: no request gets here: '{first}' above takes them all" in line
+    else:
+        assert list(load_settings([written(tmp_path, text)]).routes) == [first, second]
+
+
+def test_litellm_takes_no_other_path_than_chat(tmp_path):
+    [line] = complaints(tmp_path, 'routes:\n  "/v1/messages": {provider: litellm}\n')
+    assert "litellm takes chat completions only: write /v1/chat/completions" in line
+    routes = load_settings([written(tmp_path, 'routes: {"/v1/chat/completions": {provider: litellm}}')]).routes
+    assert routes["/v1/chat/completions"].provider == "litellm"

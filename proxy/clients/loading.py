@@ -17,7 +17,18 @@ from proxy.errors import ConfigError
 
 T = TypeVar("T")
 GENERIC = "generic"
-_LISTS = ("tags", "machine", "synthetic", "nudges", "summaries", "answer_tools", "denials", "midturn", "templates")
+_LISTS = (
+    "tags",
+    "machine",
+    "synthetic",
+    "nudges",
+    "summaries",
+    "cuts",
+    "answer_tools",
+    "denials",
+    "midturn",
+    "templates",
+)
 
 
 def load_profiles(folders: Sequence[Path]) -> Profiles:
@@ -61,6 +72,7 @@ def _widened(client: Profile, generic: Profile) -> Profile:
         synthetic=both(client.synthetic, generic.synthetic),
         nudges=both(client.nudges, generic.nudges),
         summaries=both(client.summaries, generic.summaries),
+        cuts=both(client.cuts, generic.cuts),
         answer_tools=both(client.answer_tools, generic.answer_tools),
         denials=both(client.denials, generic.denials),
         midturn=both(client.midturn, generic.midturn),
@@ -108,6 +120,7 @@ class _File:
             synthetic=self._get(top, "synthetic", self._words),
             nudges=self._get(top, "nudges", self._words),
             summaries=self._get(top, "summaries", self._words),
+            cuts=self._get(top, "cuts", self._words),
             answer_tools=self._get(top, "answer_tools", self._words),
             denials=self._get(top, "denials", self._patterns),
             midturn=self._get(top, "midturn", self._patterns),

@@ -56,6 +56,7 @@ class Profile:
     synthetic: tuple[str, ...] = ()  # whole texts that the client itself says in the user's name
     nudges: tuple[str, ...] = ()  # the same, only as the first user text of a body that begins with the assistant
     summaries: tuple[str, ...] = ()  # openings of the client's own compaction summary
+    cuts: tuple[str, ...] = ()  # openings of the note that it leaves where it cut its history without a summary
     marks: Marks = field(default_factory=Marks)
     quotes: bool = False  # the client wraps an argument in double quotes
     answer_tools: tuple[str, ...] = ()  # tools whose result is the user's answer
@@ -85,6 +86,10 @@ class Profile:
     def is_summary(self, text: str) -> bool:
         """Whether this text is the client's own summary of what it dropped."""
         return text.lstrip().startswith(self.summaries) if self.summaries else False
+
+    def is_cut(self, text: str) -> bool:
+        """Whether the client says with this text that it has cut its history."""
+        return text.lstrip().startswith(self.cuts) if self.cuts else False
 
     def is_nudge(self, text: str) -> bool:
         """Whether the client says this by itself after a body that begins with the assistant's summary."""

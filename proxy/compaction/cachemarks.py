@@ -99,7 +99,7 @@ def _with_mark(raw: bytes, text: str, *, long: bool) -> bytes:
     life = {"ttl": _LONG} if long else {}
     for index, block in enumerate(blocks):
         value = msgspec.json.decode(block)
-        if isinstance(value, dict) and value.get("text") == text:
+        if isinstance(value, dict) and (value.get("text") == text or value.get("type") == "compaction"):
             blocks[index] = msgspec.Raw(msgspec.json.encode({**value, _KEY: {"type": "ephemeral", **life}}))
     fields["content"] = msgspec.Raw(msgspec.json.encode(blocks))
     return msgspec.json.encode(fields)

@@ -44,6 +44,14 @@ def make_cut(draft: Draft) -> Draft | None:
     return best
 
 
+def resting_place(draft: Draft) -> int | None:
+    """Gives the last key before which a cut may lie so that the newest turns stay, None when there is none."""
+    tail, ratio = _tail(draft.view), draft.policy.ratio
+    standing = max((one.end for one in draft.insertions if one.reason == "compaction"), default=0)
+    legal = [key for key in _places(draft) if key > standing]
+    return next((key for key in reversed(legal) if tail[draft.view.place(key)] * ratio >= draft.floor), None)
+
+
 def _places(draft: Draft) -> list[int]:
     """The keys before which a cut may lie, in order."""
     view = draft.view

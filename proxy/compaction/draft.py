@@ -11,6 +11,7 @@ from proxy.compaction.invariants import Invariant
 from proxy.compaction.presence import Presence, presence
 from proxy.compaction.rewrite import Writer, removed
 from proxy.compaction.summary import Summary
+from proxy.compaction.thinking import Condensed
 from proxy.compaction.validity import of_dialect
 from proxy.compaction.view import View
 from proxy.transcript import Message
@@ -49,6 +50,7 @@ class Memory:
     reported: int = 0  # the upstream's own count of it, 0 = not told
     stuck_at: int = 0  # number of keys when no cut could bring the body under the budget
     summary: Summary | None = None  # a model-written summary that waits for the next cut
+    block: Condensed | None = None  # the provider's own block that waits for the next request
     strict: bool = False  # the upstream refused an own message of ours: go into neighbouring ones
 
 

@@ -40,3 +40,4 @@ class Insertion(msgspec.Struct, frozen=True):
     partial: tuple[str, ...] = ()  # ids of pins that are shown as excerpts only, not verbatim
     reasoning: Reasoning = ""
     stripped: tuple[str, ...] = ()  # ids of the signatures whose blocks leave
+    raw: str = ""  # the provider's own block as a whole message; it stands in place of `text`

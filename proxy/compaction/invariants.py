@@ -139,12 +139,18 @@ class AlternatingTurns:
         return frozenset(index for index, message in enumerate(messages) if message.role != "assistant")
 
     def faults(self, messages: Sequence[Message]) -> frozenset[str]:
-        """A body that another role opens, and two turns of one role in a row."""
-        roles = [message.role for message in messages if message.role not in SYSTEM_ROLES]
+        """A body that another role opens, and two turns of one role in a row, behind a provider's block or without."""
+        own = messages[1:] if messages and condensed(messages[0]) else messages
+        roles = [message.role for message in own if message.role not in SYSTEM_ROLES]
         found = {f"two {role} messages in a row" for role, after in pairwise(roles) if role == after}
-        if roles and roles[0] != "user":
+        if roles and roles[0] != "user" and own is messages:
             found.add(f"the first message has the role {roles[0]}")
         return frozenset(found)
+
+
+def condensed(message: Message) -> bool:
+    """Whether a message is nothing but what the provider made of the turns before."""
+    return message.role == "assistant" and [part.name for part in message.parts] == ["compaction"]
 
 
 CHAT: tuple[Invariant, ...] = (PairedCalls(), OpenRun())

@@ -104,6 +104,22 @@ class SealedHistory:
         return frozenset() if sealed_until(messages) else frozenset({"no compaction item"})
 
 
+class KnownItems:
+    """What only the upstream can read stays: it can't be archived, and it may be a person's words."""
+
+    name = "known_items"
+
+    def forbidden(self, messages: Sequence[Message]) -> frozenset[int]:
+        """No cut lies behind a reference whose item isn't known here."""
+        places = [place for place, message in enumerate(messages) if _refers(message)]
+        return frozenset(range(places[0] + 1, len(messages) + 1)) if places else frozenset()
+
+    def faults(self, messages: Sequence[Message]) -> frozenset[str]:
+        """None: a reference is the client's own affair."""
+        del messages
+        return frozenset()
+
+
 def sealed_until(messages: Sequence[Message]) -> int:
     """Gives the index behind the newest compaction item of the server, 0 without one."""
     places = range(len(messages), 0, -1)
@@ -128,6 +144,10 @@ def _seals(part: Part) -> bool:
     return part.kind == "opaque" and part.name == "compaction"
 
 
+def _refers(message: Message) -> bool:
+    return any(part.kind == "opaque" and part.name == "item_reference" for part in message.parts)
+
+
 def _referred(messages: Sequence[Message], index: int) -> int:
     """The start of the answer that an output belongs to when its call is hidden behind a reference."""
     start = index
@@ -140,5 +160,5 @@ def _results(message: Message) -> list[str]:
     return [part.call_id for part in message.parts if part.kind == "result" and part.call_id]
 
 
-RESPONSES: tuple[Invariant, ...] = (PairedItems(), WholeAnswers(), ReasoningWithItem(), SealedHistory())
+RESPONSES: tuple[Invariant, ...] = (PairedItems(), WholeAnswers(), ReasoningWithItem(), SealedHistory(), KnownItems())
 STRICT_RESPONSES: tuple[Invariant, ...] = (*RESPONSES, StrictRoles(("user",)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from proxy.compaction.condensed import swapped
 from proxy.compaction.cut import make_cut
 from proxy.compaction.draft import Draft, Memory, Policy, Tools
 from proxy.compaction.insertion import Insertion
@@ -50,7 +51,7 @@ def make_plan(
     untouched = round(draft.view.total() * policy.ratio)
     stuck = False
     if not bare:
-        draft = added(restored(draft))
+        draft = added(restored(swapped(draft)))
         if draft.over():
             draft, stuck = _compacted(draft)
     return _finished(draft, untouched, stuck=stuck)

@@ -111,7 +111,9 @@ def _place(
     *,
     inside: bool,
 ) -> None:
-    if inside and pieces and pieces[-1].role == "user":
+    if one.raw:
+        pieces.append(Piece(one.raw.encode(), "assistant", None, (one.id,)))
+    elif inside and pieces and pieces[-1].role == "user":
         pieces[-1] = _extend(pieces[-1], one, writer, before=False)
     elif one.placement == "into_next" or (inside and following is not None and following.role == "user"):
         into_next.append(one)  # a client that wrote on in the message that the words stood in is still answered in it

@@ -6,14 +6,18 @@ in front of them: what has to be put back goes into the newest user message. A c
 front of the turns that it keeps. The upstream is then asked to drop what no longer matches ("drop"); an upstream that
 refuses this gets the kept turns without their reasoning ("strip"), which is only possible where the user has the word.
 
-Built from Anthropic's documentation, and tried against a stand-in that checks signatures; never on the live service.
+Or the provider itself condenses the oldest turns ("compaction on demand"): its signed block may stand in their place,
+and what follows it directly stays valid (`condensed.py`).
+
+Built from Anthropic's documentation (its pages on preserved thinking, and on compaction on demand, in the background,
+with recent turns kept), and tried against a stand-in that checks signatures; never on the live service.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -23,6 +27,7 @@ from proxy.compaction.view import View
 from proxy.transcript import Message
 
 BETA = "thinking-binding-controls-2026-08-01"
+CONDENSING = "compact-2026-09-04"
 LEFT_OUT = "(reasoning left out)"  # stands where a message was nothing but reasoning: an empty one is refused
 _KINDS = ("thinking", "redacted_thinking")
 _REFUSED = re.compile(
@@ -31,6 +36,19 @@ _REFUSED = re.compile(
 )
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _blocks = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+@dataclass(frozen=True, slots=True)
+class Condensed:
+    """The provider's own block for the turns up to key `end`, and what it cost."""
+
+    raw: str  # the whole message, as it was returned
+    text: str  # the summary in it
+    end: int  # first key that stays
+    anchor: str  # hex of chain[end - 1]
+    within: tuple[str, ...]  # ids of our insertions that it stands for
+    model: str = ""
+    tokens: int = 0
 
 
 def seals(messages: Sequence[Message]) -> tuple[str, ...]:
@@ -118,12 +136,79 @@ def asking_to_drop(body: bytes) -> bytes:
     return msgspec.json.encode(fields)
 
 
-def with_beta(headers: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Gives the headers with the beta that `asking_to_drop` needs."""
+def may_condense(
+    view: View, insertions: Sequence[Insertion], known: Sequence[Insertion], refused: Collection[str]
+) -> bool:
+    """Whether the provider may be asked for a block: there is reasoning to keep, and no other way was taken before."""
+    other = any(one.reason == "compaction" and not one.raw for one in insertions)
+    failed = any(one.raw and one.id in refused for one in known)
+    fields = view.transcript.options
+    edits = fields.get("context_management", b"")
+    budget = fields.get("output_config", b"")
+    return (
+        view.transcript.dialect == "messages"
+        and bool(seals(view.messages))
+        and not (other or failed or _switched_off(view) or any(_compacted(one) for one in view.messages))
+        and b'"compact_' not in edits  # the provider's own threshold can't run beside a block
+        and b'"remaining"' not in budget  # nor can a task's budget be told beside one
+    )
+
+
+def _compacted(message: Message) -> bool:
+    return any(part.name == "compaction" for part in message.parts)
+
+
+def asking_to_condense(body: bytes, max_tokens: int) -> bytes:
+    """Gives a body that asks for a block, without what the API refuses beside that; system and tools as they were."""
+    fields = _fields.decode(body)
+    for name in ("stream", "stop_sequences", "context_management"):
+        fields.pop(name, None)
+    choice = msgspec.json.decode(fields.get("tool_choice", b"null"))
+    if isinstance(choice, dict) and choice.get("type") in ("any", "tool"):
+        del fields["tool_choice"]
+    output = msgspec.json.decode(fields.get("output_config", b"null"))
+    if isinstance(output, dict) and output.pop("format", None) is not None:
+        fields["output_config"] = msgspec.Raw(msgspec.json.encode(output))
+    asked = msgspec.json.decode(fields.get("thinking", b"null"))
+    thought = asked.get("budget_tokens") if isinstance(asked, dict) else 0
+    room = max_tokens + (thought if isinstance(thought, int) else 0)
+    fields["max_tokens"] = msgspec.Raw(str(room).encode())
+    fields["compaction"] = msgspec.Raw(b'{"type":"summarize"}')
+    return msgspec.json.encode(fields)
+
+
+def block_in(answer: bytes) -> tuple[str, str, int]:
+    """Gives the message with the block of an answer, as it came, the summary in it, and its price in tokens.
+
+    Without a block all are empty: then no summary came about.
+    """
+    fields = _fields.decode(answer)
+    content = fields.get("content", msgspec.Raw(b"[]"))
+    blocks = msgspec.json.decode(content)
+    whole = isinstance(blocks, list) and len(blocks) == 1 and isinstance(blocks[0], dict)
+    if msgspec.json.decode(fields.get("stop_reason", b"null")) != "compaction" or not whole:
+        return "", "", 0
+    text = blocks[0].get("content")
+    if blocks[0].get("type") != "compaction" or not isinstance(text, str) or not blocks[0].get("signature"):
+        return "", "", 0
+    usage = msgspec.json.decode(fields.get("usage", b"{}"))
+    rounds = usage.get("iterations") if isinstance(usage, dict) else None
+    paid = [one for one in rounds if isinstance(one, dict)] if isinstance(rounds, list) else []
+    tokens = sum(int(one.get(name) or 0) for one in paid for name in ("input_tokens", "output_tokens"))
+    return '{"role":"assistant","content":' + bytes(content).decode() + "}", text, tokens
+
+
+def carries_block(insertions: Sequence[Insertion]) -> bool:
+    """Whether a block of the provider's own stands in the body."""
+    return any(one.raw for one in insertions)
+
+
+def with_beta(headers: Sequence[tuple[str, str]], beta: str = BETA) -> tuple[tuple[str, str], ...]:
+    """Gives the headers with the beta that `asking_to_drop` (or, by its name, another thing) needs."""
     named = [value for name, value in headers if name.lower() == "anthropic-beta"]
     betas = [beta.strip() for value in named for beta in value.split(",") if beta.strip()]
     others = [(name, value) for name, value in headers if name.lower() != "anthropic-beta"]
-    return (*others, ("anthropic-beta", ",".join(dict.fromkeys((*betas, BETA)))))
+    return (*others, ("anthropic-beta", ",".join(dict.fromkeys((*betas, beta)))))
 
 
 def stripped(raw: bytes) -> bytes:

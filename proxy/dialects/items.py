@@ -15,6 +15,7 @@ from proxy.errors import UnreadableBody
 from proxy.transcript import Message, Part, digest_of
 
 TRIGGER = "compaction_trigger"
+REFERENCE = "item_reference"
 _COMPACTIONS = ("compaction", "compaction_summary")
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 _ARGUMENTS = ("arguments", "input", "action", "operation", "code", "queries")
@@ -49,13 +50,19 @@ def _read(item: dict[str, Any], size: int) -> tuple[str, Iterable[Part]]:
         return _word(item, "role"), _content(item.get("content"))
     if kind == "reasoning":
         return "assistant", [_thinking(item)]
-    if kind in _COMPACTIONS:
-        return "assistant", [Part("opaque", _word(item, "encrypted_content"), name="compaction", size=size)]
     if kind.endswith("_output") or kind == _ALLOWED:
         return "tool", _result(item)
     if kind.endswith("_call") or kind == _ASKED:
         return "assistant", _call(item, kind)
-    return _word(item, "role") or "assistant", [Part("opaque", name=kind, size=size)]
+    return _word(item, "role") or "assistant", [_opaque(item, kind, size)]
+
+
+def _opaque(item: dict[str, Any], kind: str, size: int) -> Part:
+    if kind in _COMPACTIONS:
+        return Part("opaque", _word(item, "encrypted_content"), name="compaction", size=size)
+    if kind in ("", REFERENCE):  # a reference may leave out what it is
+        return Part("opaque", name=REFERENCE, call_id=_word(item, "id"), size=size)
+    return Part("opaque", name=kind, size=size)
 
 
 def _content(content: Any) -> list[Part]:  # noqa: ANN401  whatever the client sent

@@ -97,6 +97,11 @@ class Emissions:
         most = max((length for _, length in full), default=0)
         return [emission for emission, length in full if length == most]
 
+    def answers_in(self, text: str) -> list[EmissionRecord]:
+        """Gives the answers, summaries aside, that stand in this text."""
+        seen = {name: length for name, length in self.in_text(text).items() if not self._all[name].summary}
+        return [self._all[name] for name, length in seen.items() if self._enough(self._all[name], length)]
+
     def carries_summary(self, text: str) -> bool:
         """Whether a summary that we relayed stands in this text."""
         return any(

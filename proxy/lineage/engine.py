@@ -15,6 +15,7 @@ from proxy.lineage.index import client_hash, pair_hash, strong_hash
 from proxy.lineage.keys import CallLike, KeyReader, Reader, Request, hashed, text_of
 from proxy.lineage.link import Evidence, Link
 from proxy.lineage.linking import Linker
+from proxy.lineage.notice import by_notice
 from proxy.lineage.records import Changes, StoredBranch
 from proxy.lineage.search import Found, Search, exact, one
 from proxy.lineage.words import as_first_said
@@ -213,7 +214,7 @@ class Engine:
             return link
         if request.side:
             return self._linker.unattached(request)
-        task = self._task(request, system, search)
+        task = self._task(request, system, search) or self._cut(request, system, search)
         if task is not None:
             return task
         waiting = self._unanswered(request, search) or self._whole_path(request, search)
@@ -256,6 +257,19 @@ class Engine:
             return self._linker.begin(request, system, "subagent", "words are a call's argument", parent=holders[-1])
         link = self._linker.begin(request, system, "subagent", "words are arguments of several calls")
         return replace(link, candidates=_sessions(holders))
+
+    def _cut(self, request: Request, system: System, search: Search) -> Link | None:
+        """A talk that its client cut without a model, and said so."""
+        branches = by_notice(search)
+        if branches and one(branches):
+            going_on = [b for b in branches if b.record.epoch and 0 < b.requested <= b.shared(request.chain)]
+            place = going_on[-1].shared(request.chain) if going_on else 0
+            found = Found(going_on[-1:] or branches, place, "summary_text", "note of a cut", whole=True)
+            return self._linker.attach(found, search)
+        if not branches:
+            return None
+        link = self._linker.begin(request, system, "new", "note of a cut, several sessions")
+        return replace(link, candidates=_sessions(branches))
 
     @staticmethod
     def _unanswered(request: Request, search: Search) -> Found | None:

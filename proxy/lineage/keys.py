@@ -18,6 +18,7 @@ CLOSING = 400  # characters of an assistant text that are kept as what was asked
 _SHORT_RESULT = 60  # a result up to this proves nothing: "(empty)", "ok", a stub
 _PREFIX = re.compile(r"^(?:call|toolu|fc|tool|functions?|chatcmpl|msg)[-_.:]+")
 _TRIM = "_-.:"
+_OPENING = 8  # messages among which a client says that it has cut its history
 _MESSAGES_KEPT = 20_000
 _PATHS_KEPT = 128
 
@@ -34,6 +35,9 @@ class Reader(Protocol):
 
     def is_summary(self, text: str) -> bool:
         """Whether this text is the client's own summary."""
+
+    def is_cut(self, text: str) -> bool:
+        """Whether the client says with this text that it has cut its history."""
 
     def is_nudge(self, text: str) -> bool:
         """Whether the client says this by itself behind a summary in the role assistant."""
@@ -81,6 +85,7 @@ class Request:
     product: str = ""  # name of the client product, "" when hidden
     side: str = ""  # "", title, summary, flat, other
     retry: bool = False  # the client says that it sends this again
+    notice: str = ""  # what the client tells of the history that it cut
     same: tuple[tuple[bytes, bytes], ...] = ()  # own hash and first hash of turns that were first sent in other words
 
     @property
@@ -174,7 +179,8 @@ class KeyReader:
         retry: bool = False,
     ) -> Request:
         """Reads a transcript."""
-        return Request(transcript, self.path(transcript.messages, profile), profile.name, client, product, side, retry)
+        path, notice = self.path(transcript.messages, profile), _notice(transcript.messages, profile)
+        return Request(transcript, path, profile.name, client, product, side, retry, notice)
 
     def path(self, messages: Sequence[Message], profile: Reader) -> Path:
         """Gives the keys and chain of these messages; what an earlier path began with is taken from it."""
@@ -256,6 +262,17 @@ def _read(messages: Sequence[Message], place: int, profile: Reader) -> _Read:
         ]
     marks = tuple((part.call_id, fingerprint(part.text)) for part in results if len(part.text) > _SHORT_RESULT)
     return _Read(place, tuple(keys), marks)
+
+
+def _notice(messages: Sequence[Message], profile: Reader) -> str:
+    texts = [
+        part.text
+        for message in messages[:_OPENING]
+        if message.role == "user"
+        for part in message.parts
+        if part.kind == "text" and profile.is_cut(part.text)
+    ]
+    return "\n\n".join(texts)
 
 
 def fingerprint(text: str) -> bytes:

@@ -92,9 +92,8 @@ class Linker:
             return self._summary(branch, request, match, found.detail)
         if not found.place:
             summaries = frozenset(summaries_in(search, [branch]))
-            seed = Seed(
-                "compacted", branch, branch.session, base=base_behind([branch], search), cut=True, summaries=summaries
-            )
+            base = without(branch.visible(), request.keys) if found.whole else base_behind([branch], search)
+            seed = Seed("compacted", branch, branch.session, base=base, cut=True, summaries=summaries)
             return self._parted(branch, search, seed, match, found.detail)
         if _other_agent(branch, request, search.system):
             seed = Seed("forked", branch, branch.session, base=branch.base, place=found.place)

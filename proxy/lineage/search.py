@@ -28,6 +28,7 @@ class Found:
     detail: str
     alone: bool = True  # no other session holds this node
     derived: bool = False  # only a summary that was used before
+    whole: bool = False  # all that was said before counts, whatever of it came back
 
 
 @dataclass(slots=True)

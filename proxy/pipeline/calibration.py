@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 
 from proxy.store.rows import Batch, Learnt
 from proxy.store.sqlite import Store
@@ -13,22 +14,26 @@ from proxy.tokens import Calibration, table_window
 
 _SAVED_EACH = 10  # samples between two writes
 
+Known = dict[tuple[str, str], Calibration]  # by upstream and model
+
 
 class Calibrations:
     """Calibrations by model, each of its own upstream; kept in the store, so that they outlive a restart."""
 
-    def __init__(self, store: Store, upstream: Callable[[str], str]) -> None:
+    def __init__(self, store: Store, upstream: Callable[[str], str], known: Known | None = None) -> None:
+        """Takes the store, what names a model's upstream, and what those who share the upstreams know already."""
         self._store = store
-        self._upstream = upstream
-        self._known: dict[str, Calibration] = {}
+        self._upstream = cache(upstream)
+        self._known = {} if known is None else known
 
     def of(self, model: str) -> Calibration:
         """Gives what is known about a model."""
-        if model not in self._known:
-            row = self._store.learnt(self._upstream(model), model)
+        place = self._upstream(model), model
+        if place not in self._known:
+            row = self._store.learnt(*place)
             until = datetime.fromisoformat(row.window_until).timestamp() if row and row.window_until else 0.0
-            self._known[model] = Calibration(row.ratio, row.samples, row.window, until) if row else Calibration()
-        return self._known[model]
+            self._known[place] = Calibration(row.ratio, row.samples, row.window, until) if row else Calibration()
+        return self._known[place]
 
     def ratio(self, model: str) -> float:
         """Upstream's tokens for one of our estimate, 0.5 to 2."""
@@ -46,7 +51,7 @@ class Calibrations:
         new = old.reported(estimate, prompt_tokens)
         if new is None:
             return False
-        self._known[model] = new
+        self._known[self._upstream(model), model] = new
         if new.samples <= 1 or new.samples % _SAVED_EACH == 0:
             self._save(model, new)
         return True
@@ -55,7 +60,7 @@ class Calibrations:
         """Learns a window (tokens) that an overflow error told; 0 teaches nothing."""
         if window:
             new = replace(self.of(model).overflowed(window, time.time()))
-            self._known[model] = new
+            self._known[self._upstream(model), model] = new
             self._save(model, new)
 
     def _save(self, model: str, one: Calibration) -> None:

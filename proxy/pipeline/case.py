@@ -13,6 +13,7 @@ from proxy.exchange import Call
 from proxy.lineage import Link
 from proxy.pins.lifecycle import Edit
 from proxy.pins.model import Ledger
+from proxy.pipeline.weighing import Weight
 from proxy.transcript import HumanTurn, Message, Transcript
 
 
@@ -31,6 +32,9 @@ class BranchState:
     stored: tuple[Message, ...] = ()  # the path as the store has it
     good: tuple[str, ...] = ()  # ids of the insertions in the newest body that the upstream took
     facts: Ledger = field(default_factory=Ledger)  # the ledger as the store has it
+    weight: Weight = field(default_factory=Weight)  # of the newest answered body
+    condensing: bool = False  # the provider was asked for a block of its own
+    condense_failures: int = 0
     summarizing: bool = False  # a summary for the next cut is being written
 
     def at_most(self, messages: tuple[Message, ...], counted: int) -> int:

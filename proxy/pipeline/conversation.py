@@ -16,6 +16,7 @@ from proxy.compaction.draft import Memory
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.quotes import unverified
 from proxy.compaction.receipt import Receipt, ToolCall
+from proxy.compaction.validity import ITEMISED
 from proxy.compaction.view import View
 from proxy.dialects.base import Dialect
 from proxy.exchange import Call
@@ -25,7 +26,7 @@ from proxy.lineage.keys import KeyReader, Request, text_of
 from proxy.pins.lifecycle import Edit, add, amend, fold
 from proxy.pins.rules import RuleSet
 from proxy.pipeline.case import BranchState, Case, Quiet, Scope, Track
-from proxy.pipeline.replies import Held, Replies
+from proxy.pipeline.replies import Held, Replies, id_of
 from proxy.store.ids import new_ulid
 from proxy.store.rows import Batch, Loaded, Reply, SessionRow, now
 from proxy.store.sqlite import Store
@@ -126,6 +127,12 @@ class Conversations:
         """Gives the history that the upstream keeps under an id, None when it didn't pass through here."""
         return self._replies.find(self._scope({key.lower(): value for key, value in call.headers}), name)
 
+    def resolved(self, call: Call, transcript: Transcript) -> tuple[Transcript, tuple[str, ...]]:
+        """Puts known items where references to them stand; gives the ids, too, that only the upstream knows."""
+        if self._dialect.name not in ITEMISED:
+            return transcript, ()
+        return self._replies.resolved(self._scope({key.lower(): value for key, value in call.headers}), transcript)
+
     def close(
         self,
         case: Case,
@@ -165,8 +172,9 @@ class Conversations:
         if not (answer.id and answer.items and answer.complete and kept and case.track is not None):
             return said
         path = case.transcript.messages
-        self._replies.keep(case.scope, answer.id, Held((*path, *answer.items), insertions))
-        reply = Reply(answer.id, len(path), tuple(item.digest for item in answer.items), insertions)
+        self._replies.keep(case.scope, answer.id, Held((*path, *answer.items), insertions), answer.items)
+        names = tuple(map(id_of, answer.items))
+        reply = Reply(answer.id, len(path), tuple(item.digest for item in answer.items), insertions, names)
         return replace(said, reply=reply, messages=tuple((item, 0) for item in answer.items))
 
     def state_of(self, branch: str) -> BranchState | None:
@@ -255,6 +263,13 @@ class Conversations:
         places = len(case.transcript.messages)
         tokens = await self._measured(case.transcript, case.scope, track.state, places, 1.0)
         return replace(case, track=Track(track.state, replace(track.view, tokens=tokens)), exact=True)
+
+    async def weighed(self, case: Case) -> int:
+        """Counts a whole body that was only guessed, in a thread; 0 without a vocabulary."""
+        if case.track is None or not self._counter.ready:
+            return 0
+        messages, count = case.transcript.messages, self._counter.message
+        return case.track.view.overhead + sum(await asyncio.to_thread(lambda: [count(one) for one in messages]))
 
     async def _measured(
         self, transcript: Transcript, scope: Scope, state: BranchState, new_from: int, limit: float

@@ -46,6 +46,8 @@ class Journal:
             presence = passage.plan.presence
             found.append(("x-goalkeeper-pins", f"{len(presence.verbatim)}/{presence.active}"))
         found.append(("x-goalkeeper-compaction", _kind(passage) or "none"))
+        if passage.case is not None and passage.case.track is not None and passage.case.track.state.weight.truncated:
+            found.append(("x-goalkeeper-warning", "truncated_silently"))  # the answer before this one was made so
         return tuple(found)
 
     def failed(self, receipt: str, error: BaseException) -> None:
@@ -84,6 +86,9 @@ class Journal:
             counters.add("restores_total")
         if any(flag in _GAVE_WAY for flag in receipt.flags):
             counters.add("pins_given_way_total")
+        if "truncated_silently" in receipt.flags:
+            counters.add("truncated_silently_total")
+            self._log.error("truncated_silently", receipt=receipt.id, session=receipt.session, notes=receipt.notes)
         if receipt.changed and receipt.tokens_in > receipt.tokens_out:
             counters.add("tokens_saved_total", by=receipt.tokens_in - receipt.tokens_out)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from proxy.compaction.cachemarks import marked
 from proxy.compaction.plan import Plan
-from proxy.compaction.thinking import asking_to_drop, drops, with_beta
+from proxy.compaction.thinking import CONDENSING, asking_to_drop, carries_block, drops, with_beta
 from proxy.dialects.base import Dialect
 from proxy.pipeline.passage import Passage
 from proxy.transcript import Transcript
@@ -22,7 +22,10 @@ def body_of(dialect: Dialect, transcript: Transcript, plan: Plan, messages: Sequ
 
 
 def headers_of(passage: Passage) -> Headers:
-    """Gives the request headers: the client's own, and the beta that our body needs."""
+    """Gives the request headers: the client's own, and the betas that our body needs."""
     headers = passage.call.headers
-    needed = passage.rewritten and passage.plan is not None and drops(passage.plan.insertions)
-    return with_beta(headers) if needed else headers
+    if not passage.rewritten or passage.plan is None:
+        return headers
+    if drops(passage.plan.insertions):
+        headers = with_beta(headers)
+    return with_beta(headers, CONDENSING) if carries_block(passage.plan.insertions) else headers

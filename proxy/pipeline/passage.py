@@ -31,6 +31,7 @@ class Passage:
     notes: tuple[str, ...] = ()
     retried: bool = False
     suspects: frozenset[str] = frozenset()  # insertions left out because the upstream refused a body with them
+    weight: int = 0  # tokens of the client's body, counted after the answer because its guess was in doubt
     held: tuple[str, ...] = ()  # ids of insertions in the history that the upstream holds and the client goes on from
 
     @property
@@ -52,6 +53,14 @@ class Passage:
     def effective(self) -> bool:
         """Whether the model sees what the plan wants."""
         return self.rewritten or self.held_already
+
+    @property
+    def estimate(self) -> int:
+        """Tokens of the body that the model sees, by our own count or guess; 0 without a plan."""
+        if self.plan is None:
+            return 0
+        seen = self.plan.estimate_out if self.effective else self.plan.estimate_in
+        return seen + self.weight - self.plan.estimate_in if self.weight else seen
 
     @property
     def standing(self) -> tuple[str, ...]:

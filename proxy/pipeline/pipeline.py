@@ -18,19 +18,21 @@ from proxy.errors import ClientGone, GoalkeeperError, InvalidRewrite, Unreadable
 from proxy.exchange import Call, Copy, Incoming, Sink, early_reply, relay
 from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.case import Case
+from proxy.pipeline.condensing import Condenser
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.glance import Glance
 from proxy.pipeline.journal import Journal
 from proxy.pipeline.outgoing import headers_of
 from proxy.pipeline.passage import Outcome, Passage
 from proxy.pipeline.planner import Planner
-from proxy.pipeline.routing import Routing
+from proxy.pipeline.routing import Routing, model_of
 from proxy.pipeline.summarizing import Summarizer
+from proxy.pipeline.weighing import doubtful, read_tokens, warning, weighed
 from proxy.settings import Settings
 from proxy.store.ids import new_ulid
 from proxy.telemetry import Counters
 from proxy.tokens import Counter
-from proxy.transcript import Transcript
+from proxy.transcript import Answer, Transcript
 
 _COMPACT_PATH = "/responses/compact"
 _RATE_OR_AUTH = (401, 402, 403, 407, 408, 425, 429)
@@ -65,6 +67,7 @@ class Pipeline:
         settings, dialect, counter = equipment.settings, equipment.dialect, equipment.counter
         self._tools = Tools(counter.text, dialect, dialect.message)
         self._summarizer = Summarizer(settings.summarizer, dialect, equipment.routing, counter)
+        self._condenser = Condenser(settings.reasoning, dialect, equipment.routing, equipment.counters)
         self._planner = Planner(
             settings,
             dialect,
@@ -104,7 +107,19 @@ class Pipeline:
         except GoalkeeperError as error:
             self._finish(passage.flagged(error.code, str(error)), Outcome(error.status))
             raise
-        self._finish(passage, Outcome(reply.status, copy.text(reply.header("content-encoding")), sse=reply.sse))
+        await self._weigh(passage, Outcome(reply.status, copy.text(reply.header("content-encoding")), sse=reply.sse))
+
+    async def _weigh(self, passage: Passage, outcome: Outcome) -> None:
+        """Finishes; a body whose guess is in doubt by what the upstream says to have read is counted before that."""
+        answer, case = self._dialect.answer(outcome.body, sse=outcome.sse), passage.case
+        try:
+            guessed = case is not None and not case.exact and outcome.status == _OK
+            if case is not None and guessed and doubtful(passage.estimate, read_tokens(answer)):
+                if self._loading is not None:
+                    await self._loading
+                passage.weight = await self._with.conversations.weighed(case)
+        finally:
+            self._finish(passage, outcome, answer)
 
     def _left(self, passage: Passage, reply: Incoming | None, copy: Copy) -> Outcome:
         """Tells how an exchange ended whose client left: one that left behind the answer's last event got all of it."""
@@ -126,8 +141,11 @@ class Pipeline:
                 if held is None:
                     return passage.flagged("server_state", "goes on from what only the upstream knows")
                 transcript = replace(transcript, messages=(*held.messages, *transcript.messages))
-                passage.transcript = transcript
                 passage.held = held.insertions
+            transcript, unknown = self._with.conversations.resolved(call, transcript)
+            passage.transcript = transcript
+            if unknown:
+                passage.flagged("unknown_reference", f"only the upstream knows: {', '.join(unknown)[:400]}")
             passage.budget = self._planner.budget(call, transcript)
             limit = self._planner.limit(passage.budget, transcript.model)
             passage.quiet = self._glance.find(call, transcript, limit)
@@ -236,7 +254,8 @@ class Pipeline:
     async def _sent(self, passage: Passage, sink: Sink) -> Incoming:
         call, stream = passage.call, self._with.settings.stream
         transcript = passage.transcript
-        sender = self._with.routing.sender(transcript.model if transcript else "")
+        model = transcript.model if transcript else model_of(call.body)
+        sender = self._with.routing.sender(model, call.path)
         sending = sender.send(call.method, call.path, headers_of(passage), passage.body, identity=True)
         if not (stream.early_open and transcript is not None and transcript.stream):
             return await sending
@@ -248,16 +267,17 @@ class Pipeline:
             stream_error=self._dialect.stream_error,
         )
 
-    def _finish(self, passage: Passage, outcome: Outcome) -> None:
+    def _finish(self, passage: Passage, outcome: Outcome, answer: Answer | None = None) -> None:
         """Learns from the answer and writes the receipt; an error here costs the record, never the answer."""
         self._write_down()
         try:
-            answer = self._dialect.answer(outcome.body, sse=outcome.sse)
+            answer = answer or self._dialect.answer(outcome.body, sse=outcome.sse)
             case, answered = passage.case, outcome.status == 200
             if answered:
-                self._learn(passage, answer.prompt_tokens)
+                self._learn(passage, answer)
                 self._prepare_summary(passage)
                 self._glance.learn(passage)
+                self._condenser.prepare(passage, self._tools)
             receipt = self._journal.receipt(passage, outcome, answer)
             if case is not None:
                 calls = partial(self._journal.calls, case, answer)
@@ -266,20 +286,25 @@ class Pipeline:
             self._with.counters.add("failures_open_total", "after_answer")
             self._journal.failed(passage.receipt, error)
 
-    def _learn(self, passage: Passage, prompt_tokens: int) -> None:
-        case, plan = passage.case, passage.plan
+    def _learn(self, passage: Passage, answer: Answer) -> None:
+        case, plan, prompt_tokens = passage.case, passage.plan, answer.prompt_tokens
         if case is None or case.track is None:
             return
         state = case.track.state
         if plan is not None and passage.effective:
             state.good = tuple(one.id for one in plan.insertions)
-        if plan is None or not prompt_tokens or not case.exact:
+        if plan is None or not prompt_tokens:
             return
-        estimate = plan.estimate_out if passage.effective else plan.estimate_in
+        state.weight = weighed(state.weight, passage, answer)
+        if state.weight.truncated:
+            passage.flagged("truncated_silently", warning(state.weight, case.transcript.model))
+        if not case.exact:
+            return
+        estimate = passage.estimate
         known = self._with.calibrations.reported(case.transcript.model, estimate, prompt_tokens)
         told = (estimate, prompt_tokens) if known else (0, 0)
         state.memory = replace(state.memory, estimate=told[0], reported=told[1])
-        if not known:
+        if not known and not state.weight.truncated:
             passage.flagged("usage_outside", f"reported {prompt_tokens} tokens for an estimate of {estimate}")
 
     def _prepare_summary(self, passage: Passage) -> None:

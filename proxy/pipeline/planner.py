@@ -11,6 +11,7 @@ from proxy.compaction.draft import Memory, Policy, Tools
 from proxy.compaction.overflow import Overflow
 from proxy.compaction.plan import Plan, make_plan
 from proxy.compaction.repair import repaired
+from proxy.compaction.summary import Summary
 from proxy.compaction.thinking import drops
 from proxy.compaction.validity import ALTERNATING, ITEMISED
 from proxy.dialects.base import Dialect
@@ -215,6 +216,9 @@ class Planner:
         if plan.fresh:
             await self.conversations.keep_insertions(case, plan.fresh)
         memory = track.state.memory
+        used = memory.block if memory.block and any(one.raw == memory.block.raw for one in plan.fresh) else None
+        if used is not None:
+            passage.summary = Summary("", 0, used.end, used.model, used.tokens)
         if plan.fresh or plan.stuck or memory.stuck_at:
             stuck = len(track.view.keys) if plan.stuck else 0
             if stuck and memory.stuck_at and not plan.notes:
@@ -224,6 +228,7 @@ class Planner:
                 insertions=memory.insertions + plan.fresh,
                 stuck_at=stuck,
                 summary=None if plan.kind == "compaction" else memory.summary,
+                block=None if used is not None else memory.block,
             )
         return self._with_plan(passage, case, plan)
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from proxy.pipeline.case import Scope
 from proxy.store.sqlite import Store
-from proxy.transcript import Message
+from proxy.transcript import Message, Transcript
 
 _REMEMBERED = 512  # replies in memory; the store has them all
+_ITEMS = 8_192  # items in memory
+_REFERENCE = "item_reference"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +33,16 @@ class Replies:
         self._store = store
         self._read = read
         self._held: OrderedDict[tuple[Scope, str], Held] = OrderedDict()
+        self._items: OrderedDict[tuple[str, str], Message] = OrderedDict()  # by tenant and id
 
-    def keep(self, scope: Scope, name: str, held: Held) -> None:
-        """Remembers a history until the store has it, and for a while after that."""
+    def keep(self, scope: Scope, name: str, held: Held, items: Iterable[Message] = ()) -> None:
+        """Remembers a history, and its newest items by themselves, until the store has them and a while after that."""
         self._held[scope, name] = held
         if len(self._held) > _REMEMBERED:
             self._held.popitem(last=False)
+        self._items.update(((scope.tenant, own), item) for item in items if (own := id_of(item)))
+        while len(self._items) > _ITEMS:
+            self._items.popitem(last=False)
 
     def find(self, scope: Scope, name: str) -> Held | None:
         """Gives the history behind an id, None when it isn't known, or a part of it is forgotten."""
@@ -47,3 +56,38 @@ class Replies:
         if any(digest not in raw for digest in kept.path):
             return None
         return Held(tuple(self._read(raw[digest]) for digest in kept.path), kept.insertions)
+
+    def resolved(self, scope: Scope, transcript: Transcript) -> tuple[Transcript, tuple[str, ...]]:
+        """Puts known items where references to them stand; gives the ids, too, that only the upstream knows."""
+        asked = [own for message in transcript.messages if (own := referred(message))]
+        if not asked:
+            return transcript, ()
+        known = self._known(scope.tenant, asked)
+        messages = tuple(known.get(referred(message), message) for message in transcript.messages)
+        return replace(transcript, messages=messages), tuple(own for own in asked if own not in known)
+
+    def _known(self, tenant: str, names: Iterable[str]) -> dict[str, Message]:
+        found = {own: item for own in names if (item := self._items.get((tenant, own))) is not None}
+        rest = self._store.items(tenant, {own for own in names if own not in found})
+        raw = self._store.load_messages(tenant, set(rest.values())) if rest else {}
+        for own, digest in rest.items():
+            if digest in raw:
+                found[own] = self._items[tenant, own] = self._read(raw[digest])
+        return found
+
+
+class _Named(msgspec.Struct):
+    id: str = ""
+
+
+def id_of(item: Message) -> str:
+    """Gives the id under which an upstream keeps an item, "" without one."""
+    with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        return msgspec.json.decode(item.raw, type=_Named).id
+    return ""
+
+
+def referred(message: Message) -> str:
+    """Gives the id that a reference names, "" for any other item."""
+    part = message.parts[0] if len(message.parts) == 1 else None
+    return part.call_id if part is not None and part.kind == "opaque" and part.name == _REFERENCE else ""

@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from proxy.settings.routes import CHAT_PATH, checked_key, hidden, is_path
 
 
 def is_loopback(host: str) -> bool:
@@ -73,7 +76,7 @@ class Upstream(Group):
 
 
 class Route(Group):
-    """Where the models under one glob are."""
+    """Where the models under one glob, or the requests under one path, go."""
 
     url: Root | None = None
     provider: Literal["http", "litellm"] = "http"
@@ -84,6 +87,31 @@ class Route(Group):
         if self.provider == "http" and self.url is None:
             raise ValueError("a route over http needs a url, like https://api.anthropic.com")
         return self
+
+
+def _reachable(routes: Mapping[str, Route]) -> Mapping[str, Route]:
+    """Refuses routes that can't work, each at the line of its key."""
+    wrong = [
+        (key, f"no request gets here: '{cover}' above takes them all; put this one first")
+        for key, cover in hidden(routes)
+    ]
+    wrong += [
+        (key, f"litellm takes chat completions only: write {CHAT_PATH}, or the models' names")
+        for key, route in routes.items()
+        if route.provider == "litellm" and is_path(key) and key != CHAT_PATH
+    ]
+    if wrong:
+        details = [InitErrorDetails(type=_mistake(told), loc=(key,), input=routes) for key, told in wrong]
+        raise ValidationError.from_exception_data("routes", details)
+    return routes
+
+
+def _mistake(told: str) -> PydanticCustomError:
+    return PydanticCustomError("route", "{told}", {"told": told})
+
+
+RouteKey = Annotated[str, AfterValidator(checked_key)]
+Routes = Annotated[Mapping[RouteKey, Route], AfterValidator(_reachable)]
 
 
 class ModelLimits(Group):
@@ -109,6 +137,14 @@ class Summarizer(Group):
     model: str | None = None
     timeout_seconds: Seconds = 20
     max_tokens: Positive = 1024
+
+
+class Reasoning(Group):
+    """How signed reasoning is kept valid through our own compaction."""
+
+    compaction: Literal["off", "background"] = "off"
+    timeout_seconds: Seconds = 180
+    max_tokens: Positive = 8192
 
 
 class Overflow(Group):
@@ -183,10 +219,11 @@ class Settings(BaseSettings):
     history: Literal["all", "short", "off"] = "all"
     window: Positive | None = None
     models: Mapping[str, ModelLimits] = {}
-    routes: Mapping[str, Route] = {}
+    routes: Routes = {}
     strict_roles: bool = False
     pins: Pins = Pins()
     summarizer: Summarizer = Summarizer()
+    reasoning: Reasoning = Reasoning()
     overflow: Overflow = Overflow()
     assist: bool = False
     on_failure: Literal["forward", "refuse"] = "forward"

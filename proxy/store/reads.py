@@ -69,6 +69,14 @@ class Reads:
         path = (*self.path(branch, length, receipt), *(digest for (digest,) in items))
         return Kept(branch, path, tuple(msgspec.json.decode(insertions, type=list[str])))
 
+    def items(self, tenant: str, names: Iterable[str]) -> dict[str, str]:
+        """Gives the digests of items by the upstream's own ids; one that isn't known here is left out."""
+        found: dict[str, str] = {}
+        for part in _chunks(list(names)):
+            sql = f"SELECT item, digest FROM reply_items WHERE tenant = ? AND item <> '' AND item IN ({_marks(part)})"  # noqa: S608
+            found.update(self._db.execute(sql, (tenant, *part)))
+        return found
+
     def insertions(self, branch: str) -> tuple[Insertion, ...]:
         """Gives the insertions of a branch, the oldest first."""
         rows = self._db.execute("SELECT tenant, record FROM insertions WHERE branch = ? ORDER BY seq", (branch,))

@@ -60,6 +60,7 @@ class Reply:
     length: int
     items: tuple[str, ...]  # digests of the answer's items
     insertions: tuple[str, ...] = ()  # ids of the insertions that stood in what the upstream got
+    names: tuple[str, ...] = ()  # the upstream's own ids of the items, "" for one without
 
 
 @dataclass(frozen=True, slots=True)

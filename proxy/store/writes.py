@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 from hashlib import blake2b
+from itertools import zip_longest
 
 import msgspec
 
@@ -217,8 +218,11 @@ class Writer:
             (scope, reply.id, batch.branch, batch.request, reply.length, _encode(reply.insertions).decode()),
         )
         self._db.executemany(
-            "INSERT OR REPLACE INTO reply_items VALUES (?, ?, ?, ?, ?)",
-            [(batch.tenant, batch.branch, batch.request, pos, digest) for pos, digest in enumerate(reply.items)],
+            "INSERT OR REPLACE INTO reply_items VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (batch.tenant, batch.branch, batch.request, pos, digest, item)
+                for pos, (digest, item) in enumerate(zip_longest(reply.items, reply.names, fillvalue=""))
+            ],
         )
 
     def _learnt(self, learnt: Learnt) -> None:

@@ -70,9 +70,14 @@ def test_no_cut_lies_inside_the_newest_answer():
     assert cuts(user("go"), says("Reading."), call(1), call(2), output(1), output(2)) == [0, 1]
 
 
-def test_an_output_whose_call_only_the_server_knows_stays_with_the_reference_before_it():
-    items = [user("go"), {"type": "item_reference", "id": "fc_1"}, output(1), user("more"), says("x"), user("y")]
+def test_an_output_whose_call_is_hidden_stays_with_the_answer_before_it():
+    items = [user("go"), {"type": "from_the_future"}, output(1), user("more"), says("x"), user("y")]
     assert cuts(*items) == [0, 1, 3, 4, 5]
+
+
+def test_what_only_the_server_can_read_is_never_cut():
+    for reference in ({"type": "item_reference", "id": "fc_1"}, {"id": "msg_1"}):
+        assert cuts(user("go"), says("x"), user("more"), reference, output(1), user("y")) == [0, 1, 2, 3]
 
 
 def test_an_output_without_its_call_and_a_call_without_its_output_are_faults():
