@@ -19,13 +19,14 @@ from proxy.compaction.receipt import Receipt
 from proxy.compaction.view import View
 from proxy.dialects.base import Dialect
 from proxy.exchange import Call
-from proxy.facts import FactChange, Source, changes, project_of
+from proxy.facts import FactChange, Source, changes
 from proxy.lineage import Engine, Link
 from proxy.lineage.keys import KeyReader, Request, text_of
 from proxy.pins.lifecycle import Edit, add, amend, fold
 from proxy.pins.rules import RuleSet
 from proxy.pipeline.case import BranchState, Case, Scope, Track
 from proxy.pipeline.replies import Held, Replies
+from proxy.pipeline.surroundings import Surroundings
 from proxy.store.ids import new_ulid
 from proxy.store.rows import Batch, Loaded, Reply, SessionRow, now
 from proxy.store.sqlite import Store
@@ -65,6 +66,7 @@ class Conversations:
         self._reader = KeyReader()
         self._flushing: asyncio.TimerHandle | None = None
         self._replies = Replies(store, dialect.message)
+        self._surroundings = Surroundings()
 
     async def follow(self, call: Call, transcript: Transcript, receipt: str, limit: float) -> Case:
         """Links a request to its branch, and queues what is new for the store.
@@ -78,7 +80,8 @@ class Conversations:
         engine = self._engine(scope)
         self._recall(engine, scope, request)
         link = engine.identify(request)
-        project = project_of(transcript.system_text, headers.get("x-goalkeeper-project", ""))
+        place = self._surroundings.of(transcript)
+        project = headers.get("x-goalkeeper-project", "").strip() or place.cwd
         if link.relation in UNTRACKED or link.branch is None:
             return Case(call, transcript, profile, scope, link, receipt, project)
         state = self._state(link)
@@ -87,7 +90,9 @@ class Conversations:
         view = self._view(link, transcript, profile, state, tokens)
         quotes = _unverified(link, transcript)
         exact, track = state.counted == len(tokens), Track(state, view)
-        case = Case(call, transcript, profile, scope, link, receipt, project, track, quotes, new_from, exact=exact)
+        case = Case(
+            call, transcript, profile, scope, link, receipt, project, track, quotes, new_from, exact=exact, place=place
+        )
         return self._record(case, state, view)
 
     def held(self, call: Call, name: str) -> Held | None:
@@ -303,6 +308,9 @@ class Conversations:
             client=case.profile.name,
             model=case.transcript.model,
             project=case.project,
+            cwd=case.place.cwd,
+            git_branch=case.place.git_branch,
+            git_commit=case.place.git_commit,
         )
 
     @staticmethod

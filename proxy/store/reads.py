@@ -43,7 +43,7 @@ class Reads:
         if row is None:
             return None
         record = msgspec.json.decode(self.unsealed(tenant, row[0]), type=BranchRecord)
-        state = msgspec.json.decode(row[1], type=BranchState)
+        state = msgspec.json.decode(self.unsealed(tenant, row[1]), type=BranchState)
         stored = StoredBranch(record, state, self._marks(branch), self._emissions(tenant, branch))
         return Loaded(stored, self.path(branch, row[2]), self.insertions(branch))
 
