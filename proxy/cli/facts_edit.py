@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(queries.fact(data.db, changed))
     else:
-        print(f"{ {'add': 'added', 'edit': 'changed', 'retract': 'retracted'}[args.doing]}: {changed}")
+        print(f"{ {'add': 'added', 'edit': 'changed', 'retract': 'retracted'}[args.doing] }: {changed}")
     return 0
 
 

@@ -1,4 +1,11 @@
 """stub"""
-DOING=()
-def configure(doing): pass
-def run(args): return 0
+
+DOING = ()
+
+
+def configure(doing):
+    pass
+
+
+def run(args):
+    return 0

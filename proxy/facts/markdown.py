@@ -64,9 +64,13 @@ def _entry(fact: Mapping[str, Any]) -> str:
 
 def _told(fact: Mapping[str, Any]) -> list[str]:
     source = fact.get("source", {})
-    said = f"{fact['status']} {fact['kind']}, {fact['scope']}; {flat(fact.get('who', 'user'))}, {fact['observed_at'][:10]}"
+    said = (
+        f"{fact['status']} {fact['kind']}, {fact['scope']}; {flat(fact.get('who', 'user'))}, {fact['observed_at'][:10]}"
+    )
     place = [f"turn {fact['turn']} of session `{flat(fact['session'])}`"] if fact["session"] else []
-    place += [f"{name} {flat(source[name])}" for name in ("client", "git_branch", "git_commit", "url") if source.get(name)]
+    place += [
+        f"{name} {flat(source[name])}" for name in ("client", "git_branch", "git_commit", "url") if source.get(name)
+    ]
     lines = [said, ", ".join(place)]
     if fact["quote"] and fact["quote"] != fact["text"]:
         lines.append(f"as it was said: {flat(fact['quote'])}")

@@ -67,12 +67,15 @@ class Conversations:
         self._flushing: asyncio.TimerHandle | None = None
         self._replies = Replies(store, dialect.message)
         self._surroundings = Surroundings()
+        self._edit_mark = store.edits.value
+        self._forgotten = store.forgotten()[0]
 
     async def follow(self, call: Call, transcript: Transcript, receipt: str, limit: float) -> Case:
         """Links a request to its branch, and queues what is new for the store.
 
         `limit` (tokens of our count, 0 = none): a body that may be above it is counted, any other is guessed.
         """
+        self._forget()
         headers = {name.lower(): value for name, value in call.headers}
         scope = self._scope(headers)
         profile = self.profiles.pick(headers, transcript)
@@ -97,6 +100,7 @@ class Conversations:
 
     def held(self, call: Call, name: str) -> Held | None:
         """Gives the history that the upstream keeps under an id, None when it didn't pass through here."""
+        self._forget()
         return self._replies.find(self._scope({key.lower(): value for key, value in call.headers}), name)
 
     def close(self, case: Case, receipt: Receipt, answer: Answer | None, insertions: tuple[str, ...] = ()) -> None:
@@ -134,6 +138,22 @@ class Conversations:
         self._replies.keep(case.scope, answer.id, Held((*path, *answer.items), insertions))
         reply = Reply(answer.id, len(path), tuple(item.digest for item in answer.items), insertions)
         return replace(said, reply=reply, messages=tuple((item, 0) for item in answer.items))
+
+    def _forget(self) -> None:
+        """Lets go of what a person had forgotten meanwhile; what is left of it on disk is read anew."""
+        mark = self._store.edits.value
+        if self._edit_mark == mark:
+            return
+        self._edit_mark = mark
+        self._forgotten, names = self._store.forgotten(self._forgotten)
+        if not names:
+            return
+        for engine in self._engines.values():
+            for branch in engine.forget(names):
+                self._states.pop(branch, None)
+        for name in names:
+            self._states.pop(name, None)
+        self._replies.clear()
 
     def state_of(self, branch: str) -> BranchState | None:
         """Gives the state of a branch that is in memory."""

@@ -85,9 +85,7 @@ class Desk:
         return self._db.execute(sql, (fact.id, fact.session, fact.pin)).fetchone() is not None
 
     def _owner(self, identity: str) -> tuple[str, str]:
-        tenant, namespace = self._db.execute(
-            "SELECT tenant, namespace FROM facts WHERE id = ?", (identity,)
-        ).fetchone()
+        tenant, namespace = self._db.execute("SELECT tenant, namespace FROM facts WHERE id = ?", (identity,)).fetchone()
         return str(tenant), str(namespace)
 
     def _namespace(self, fact: Fact) -> str:

@@ -27,7 +27,15 @@ _NO_QUERY: Query = {}
 EMPTY_RECEIPT: Row = {
     name: msgspec.to_builtins(value) for name, value in msgspec.structs.asdict(Receipt("", "")).items()
 }
-_LATER_FIELDS: Row = {"title": "", "reason": "", "rejected": [], "consequence": "", "revisit": "", "promoted": "", "edited": []}  # older records lack them
+_LATER_FIELDS: Row = {
+    "title": "",
+    "reason": "",
+    "rejected": [],
+    "consequence": "",
+    "revisit": "",
+    "promoted": "",
+    "edited": [],
+}  # older records lack them
 _TABLES = {
     "sessions": "id",
     "receipts": "id",
@@ -237,7 +245,8 @@ def _where(conditions: list[str]) -> str:
 
 def _fact(record: Row) -> Row:
     supersedes = record.pop("supersedes")
-    return _LATER_FIELDS | record | {"supersedes": supersedes[-1] if supersedes else "", "all_superseded": supersedes}
+    record |= {name: record.get(name, value) for name, value in _LATER_FIELDS.items()}
+    return record | {"supersedes": supersedes[-1] if supersedes else "", "all_superseded": supersedes}
 
 
 def _receipt(record: Row) -> Row:

@@ -97,6 +97,11 @@ class Reads:
             for seq, of, action, pin, kind, text, at, tenant in rows
         )
 
+    def forgotten(self, after_seq: int = -1) -> tuple[int, frozenset[str]]:
+        """Gives the number of the newest note of what was forgotten, and the ids in notes after `after_seq`."""
+        rows = self._db.execute("SELECT seq, id FROM forgotten WHERE seq > ? ORDER BY seq", (after_seq,)).fetchall()
+        return (rows[-1][0] if rows else max(after_seq, 0)), frozenset(name for _, name in rows)
+
     def learnt(self, upstream: str, model: str) -> Learnt | None:
         """Gives what an upstream taught about a model, None when nothing."""
         row = self._db.execute("SELECT * FROM learnt WHERE upstream = ? AND model = ?", (upstream, model)).fetchone()

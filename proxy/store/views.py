@@ -64,6 +64,14 @@ def write_page(folder: Path, db: sqlite3.Connection, project: str) -> None:
         _replace(facts / file_name(project, "md"), _page(db, project))
 
 
+def sweep(folder: Path) -> None:
+    """Takes away what a killed process left half written."""
+    with _locked(folder) as facts:
+        for file in facts.glob(".*"):
+            if file.name != _LOCK:
+                file.unlink(missing_ok=True)
+
+
 def outdated(folder: Path, db: sqlite3.Connection) -> list[str]:
     """Gives the projects whose page is older than their events, as a killed process leaves it."""
     projects = [project for (project,) in db.execute("SELECT DISTINCT project FROM facts")]

@@ -155,9 +155,7 @@ class Writer:
             record = _encode(state).decode()
             if state.answer:  # closing words of the model's
                 record = self._sealed(batch.tenant, record)
-            self._db.execute(
-                "UPDATE branches SET state = ?, updated_at = ? WHERE id = ?", (record, at, state.id)
-            )
+            self._db.execute("UPDATE branches SET state = ?, updated_at = ? WHERE id = ?", (record, at, state.id))
         if change.marks and change.state:
             self._db.executemany(
                 "INSERT OR IGNORE INTO marks VALUES (?, ?, ?, ?)",
