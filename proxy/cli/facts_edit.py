@@ -72,7 +72,10 @@ def _add(data: Data, args: argparse.Namespace) -> str:
         who=args.who, rejected=tuple(args.rejected or ()), **_words(args),
     )  # fmt: skip
     with changing(data.db, data.seal) as desk:
-        return desk.add(tenant_of(data.db, args.tenant, session), fact).id
+        added = desk.add(tenant_of(data.db, args.tenant, session), fact)
+        for name in replaced:
+            desk.change(desk.fact(name), {"status": "superseded", "superseded_by": added.id}, "superseded")
+    return added.id
 
 
 def _edit(data: Data, args: argparse.Namespace) -> str:

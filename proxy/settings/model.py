@@ -168,7 +168,7 @@ class Retention(Group):
 
     archive_days: Positive = 30
     archive_bytes: Positive = 2_000_000_000
-    facts_days: Mapping[str, Positive] = {"expired": 30}
+    facts_days: Mapping[str, Positive] = {}
     facts_bytes: Positive = 200_000_000
 
     @field_validator("facts_days")

@@ -36,7 +36,6 @@ class Desk:
 
     def add(self, tenant: str, fact: Fact, what: str = "added") -> Fact:
         """Writes a new fact, by its own id or a new one, and gives it as it is stored. Raises BadRequest."""
-        replaced = [self.fact(name) for name in fact.supersedes]
         fact = self._masked(tenant, fact, id=fact.id or new_ulid(), observed_at=fact.observed_at or self.at)
         if not fact.pin:
             fact = msgspec.structs.replace(fact, pin=by_hand_pin(fact.id))
@@ -44,8 +43,6 @@ class Desk:
             self.events.append(self._rows.put(tenant, self._namespace(fact), fact, what, self.at))
         except sqlite3.IntegrityError as error:
             raise BadRequest(f"fact {fact.id}: {error}") from error
-        for old in replaced:
-            self.change(old, {"status": "superseded", "superseded_by": fact.id}, "superseded")
         return fact
 
     def change(self, fact: Fact, fields: Mapping[str, Any], what: str) -> Fact:
