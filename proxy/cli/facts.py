@@ -20,4 +20,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Runs one of them."""
     part = next(part for part in _PARTS if args.doing in part.DOING)
-    return part.run(args)
+    return int(part.run(args))

@@ -113,5 +113,5 @@ def _retract(data: Data, args: argparse.Namespace) -> str:
     return identity
 
 
-def _words(args: argparse.Namespace) -> dict[str, str]:
+def _words(args: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(args, name) for name in _WORDS if getattr(args, name) is not None}

@@ -88,7 +88,9 @@ def _forgotten(data: Data, wish: Wish, *, as_json: bool) -> int:
     else:
         for file in left:
             print(f"still there, in names or ids that are kept: {line(file)}")
-        print("forgotten" if left or wish.pattern is None else "forgotten; no file of the data folder holds it any more")
+        print(
+            "forgotten" if left or wish.pattern is None else "forgotten; no file of the data folder holds it any more"
+        )
     return 1 if left else 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,10 +76,12 @@ def _kind(text: str) -> str:
 
     readers = (values_of, lines_of)
     value = next((one for reader in readers for _, one in reader(text) if not isinstance(one, Broken)), None)
-    return "jsonl" if value is None or (isinstance(value, dict) and "text" in value and "body" not in value) else "reviews"
+    return (
+        "jsonl" if value is None or (isinstance(value, dict) and "text" in value and "body" not in value) else "reviews"
+    )
 
 
-def _judge(data: Data):  # noqa: ANN202  a function over texts
+def _judge(data: Data) -> Callable[[str], bool]:
     from proxy.pins.match import judge  # noqa: PLC0415
     from proxy.pins.rules import load_rules  # noqa: PLC0415
 

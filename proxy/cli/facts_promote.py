@@ -210,5 +210,5 @@ def _tell(args: argparse.Namespace, changes: Changes) -> None:
 def _difference(file: Path, before: str, after: str) -> str:
     from difflib import unified_diff  # noqa: PLC0415
 
-    lines = unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), str(file), str(file))  # noqa: TID251
+    lines = unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), str(file), str(file))
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)

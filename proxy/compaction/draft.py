@@ -13,6 +13,7 @@ from proxy.compaction.rewrite import Writer, removed
 from proxy.compaction.summary import Summary
 from proxy.compaction.validity import of_dialect
 from proxy.compaction.view import View
+from proxy.facts import Known
 from proxy.transcript import Message
 
 _MARGIN = 0.25  # how far text of another kind can lie off the calibration (JSON rows against prose: a quarter)
@@ -49,6 +50,8 @@ class Memory:
     reported: int = 0  # the upstream's own count of it, 0 = not told
     stuck_at: int = 0  # number of keys when no cut could bring the body under the budget
     summary: Summary | None = None  # a model-written summary that waits for the next cut
+    recall: tuple[Known, ...] = ()  # what is known of the project, for the first request of a session
+    recall_tokens: int = 0  # the most of it
     strict: bool = False  # the upstream refused an own message of ours: go into neighbouring ones
 
 

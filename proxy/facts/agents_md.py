@@ -50,7 +50,9 @@ def with_fact(text: str, fact: Mapping[str, Any]) -> tuple[str, Outcome]:
 
 def _parts(text: str) -> tuple[str, str, str]:
     if text.count(BEGIN) > 1 or text.count(BEGIN) != text.count(END) or text.find(END) < text.find(BEGIN):
-        raise BadRequest(f"the section is broken: {BEGIN} and {END} must stand there once, in this order, or not at all")
+        raise BadRequest(
+            f"the section is broken: {BEGIN} and {END} must stand there once, in this order, or not at all"
+        )
     if BEGIN not in text:
         return (text.rstrip("\n") + "\n\n" if text.strip() else ""), "", ""
     before, _, rest = text.partition(BEGIN)

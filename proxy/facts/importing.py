@@ -55,7 +55,7 @@ def _made(value: Mapping[str, Any], project: str) -> Fact:
     texts = {name: value[name] for name in _STRINGS if value.get(name)}
     chosen = {name: value.get(name, default) for name, default in _DEFAULTS.items()}
     source = value.get("source")
-    turn, span = value.get("turn"), value.get("span")
+    turn = value.get("turn")
     known: dict[str, Any] = {
         "pin": "", "quote": "", "rule": "imported", "session": "", "branch": "", "observed_at": "",
         "project": value.get("project") or project,
@@ -65,15 +65,17 @@ def _made(value: Mapping[str, Any], project: str) -> Fact:
         text=value["text"],
         turn=turn if isinstance(turn, int) else 0,
         source={str(k): v for k, v in source.items() if isinstance(v, str)} if isinstance(source, dict) else {},
-        span=(span[0], span[1]) if _is_span(span) else None,
+        span=_span(value.get("span")),
         supersedes=_strings(value.get("all_superseded", value.get("supersedes"))),
         rejected=_strings(value.get("rejected")),
         edited=_strings(value.get("edited")),
     )
 
 
-def _is_span(value: Any) -> bool:  # noqa: ANN401  any JSON
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(one, int) for one in value)
+def _span(value: Any) -> tuple[int, int] | None:  # noqa: ANN401  any JSON
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(one, int) for one in value):
+        return value[0], value[1]
+    return None
 
 
 def _strings(value: Any) -> tuple[str, ...]:  # noqa: ANN401  any JSON

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +49,7 @@ def values_of(text: str) -> Iterator[tuple[int, Any]]:
         at = _after_blanks(text, at)
 
 
-def _items(text: str, at: int) -> Iterator[tuple[int, Any]]:
+def _items(text: str, at: int) -> Generator[tuple[int, Any], None, int]:
     """Gives the items of a list from behind its bracket; returns the place behind it, -1 where it breaks."""
     while True:
         at = _after_blanks(text, at)
@@ -66,7 +66,7 @@ def _items(text: str, at: int) -> Iterator[tuple[int, Any]]:
             return -1
 
 
-def _value(text: str, at: int) -> Iterator[tuple[int, Any]]:
+def _value(text: str, at: int) -> Generator[tuple[int, Any], None, int]:
     line = _line(text, at)
     try:
         value, end = _decoder.raw_decode(text, at)

@@ -103,6 +103,16 @@ class FactChange:
     fact: Fact
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A promoted fact, as a new session is told it."""
+
+    id: str
+    kind: str
+    text: str
+    since: str  # date on which it was said
+
+
 def changes(old: Stand, new: Stand, source: Source, at: str) -> tuple[FactChange, ...]:
     """Gives what changed between two ledgers, one change for each pin that is new or stands differently."""
     before = {pin.id: pin for pin in old.pins}

@@ -1,4 +1,4 @@
-"""Where a client works: folder, git branch and commit, as far as it tells them in its system text or environment block."""
+"""Where a client works: folder, git branch and commit, as far as its system text or environment block tells."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ class Place:
     cwd: str = ""
     git_branch: str = ""
     git_commit: str = ""
+
+
+NOWHERE = Place()
 
 
 @lru_cache(maxsize=64)

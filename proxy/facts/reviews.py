@@ -84,8 +84,11 @@ def _walked(line: int, value: Any, within: str, depth: int) -> Iterator[Pull | S
     if isinstance(value, list):
         for one in value:
             yield from _walked(line, one, within, depth + 1)
-    if not isinstance(value, dict):
-        return
+    elif isinstance(value, dict):
+        yield from _in_object(line, value, within, depth)
+
+
+def _in_object(line: int, value: Mapping[str, Any], within: str, depth: int) -> Iterator[Pull | Said]:
     if isinstance(value.get("title"), str) and isinstance(value.get("number"), int):
         pull = _pull(value)
         yield pull

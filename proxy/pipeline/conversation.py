@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -19,7 +20,7 @@ from proxy.compaction.receipt import Receipt
 from proxy.compaction.view import View
 from proxy.dialects.base import Dialect
 from proxy.exchange import Call
-from proxy.facts import FactChange, Source, changes
+from proxy.facts import FactChange, Known, Source, changes
 from proxy.lineage import Engine, Link
 from proxy.lineage.keys import KeyReader, Request, text_of
 from proxy.pins.lifecycle import Edit, add, amend, fold
@@ -28,6 +29,7 @@ from proxy.pipeline.case import BranchState, Case, Scope, Track
 from proxy.pipeline.replies import Held, Replies
 from proxy.pipeline.surroundings import Surroundings
 from proxy.store.ids import new_ulid
+from proxy.store.recollections import promoted
 from proxy.store.rows import Batch, Loaded, Reply, SessionRow, now
 from proxy.store.sqlite import Store
 from proxy.tokens import Counter
@@ -218,7 +220,11 @@ class Conversations:
         if state is None:
             parent = self._states.get(link.parent_branch or "")
             state = self._states[branch] = BranchState()
-            if parent is not None and link.relation in ("rewound", "edited", "forked", "resend"):
+            if parent is not None and link.relation == "compacted":
+                told = [one for one in parent.memory.insertions if one.reason == "recall"]
+                usable = [one for one in told if one.id not in parent.memory.refused]
+                state.memory = Memory(tuple(msgspec.structs.replace(one, branch=branch) for one in usable))
+            elif parent is not None and link.relation in ("rewound", "edited", "forked", "resend"):
                 anchors = {node.hex() for node in link.chain} | {""}
                 memory = parent.memory
                 inherited = tuple(
@@ -343,6 +349,14 @@ class Conversations:
     def _batch(case: Case, **rows: Any) -> Batch:  # noqa: ANN401  the fields of Batch
         scope = case.scope
         return Batch(scope.tenant, scope.namespace, request=case.receipt, branch=case.branch, **rows)
+
+    async def recollections(self, case: Case, *, everywhere: bool) -> tuple[Known, ...]:
+        """Gives what was promoted in the request's project; a project without a name has none. Raises StoreError."""
+        if not case.project:
+            return ()
+        tenant, namespace = case.scope.tenant, None if everywhere else case.scope.namespace
+        job = partial(promoted, tenant=tenant, project=case.project, namespace=namespace)
+        return await asyncio.wrap_future(self._store.run(job))
 
     def keep_insertions(self, case: Case, fresh: tuple[Insertion, ...]) -> asyncio.Future[None]:
         """Queues insertions; await the result before they are used."""

@@ -22,7 +22,8 @@ _CHUNK = 500
 def tables(db: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
     """Gives the columns of each ordinary table; the search index has its own way."""
     names = db.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'facts_text%'"
+        "SELECT name FROM sqlite_master WHERE type = 'table'"
+        " AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'facts_text%'"
     ).fetchall()
     return {name: tuple(row[1] for row in db.execute(f"PRAGMA table_info({name})")) for (name,) in names}
 

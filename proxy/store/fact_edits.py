@@ -64,7 +64,8 @@ class Desk:
         if row is None:
             return False
         self._db.execute(
-            "INSERT INTO pin_edits (tenant, session, action, pin, kind, text, at) VALUES (?, ?, 'retract', ?, ?, '', ?)",
+            "INSERT INTO pin_edits (tenant, session, action, pin, kind, text, at)"
+            " VALUES (?, ?, 'retract', ?, ?, '', ?)",
             (row[0], fact.session, fact.pin, fact.kind, self.at),
         )
         return True

@@ -38,8 +38,12 @@ _NO_TEXT = frozenset(
     {"paths", "marks", "hints", "emission_branches", "quarantine", "unlisted", "reply_items", "secrets", "forgotten"}
 )
 _FACTS = ("facts", "fact_events")
-_NO_WORDS = frozenset({"id", "tenant", "digest", "at", "branch", "session", "receipt", "role", "kind", "parent", "action",
-                       "pin", "call_id", "origin", "since", "created_at", "updated_at", "plan"})  # fmt: skip
+_NO_WORDS = frozenset(
+    {
+        "id", "tenant", "digest", "at", "branch", "session", "receipt", "role", "kind", "parent", "action", "pin",
+        "call_id", "origin", "since", "created_at", "updated_at", "plan", "scope",
+    }
+)  # fmt: skip
 _RESUMABLE = ("tool", "function", "system", "developer")  # roles whose words no lineage is made of
 _CHECKPOINT_SECONDS = 30.0
 _READ = 4 << 20  # bytes of a file that are looked at together

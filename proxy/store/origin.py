@@ -1,4 +1,4 @@
-"""Where a fact comes from: its words in their surroundings, the requests that carried it, and what it replaced; masked."""
+"""Where a fact comes from: its words in their surroundings, requests that carried it, what it replaced; all masked."""
 
 from __future__ import annotations
 

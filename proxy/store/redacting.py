@@ -11,13 +11,13 @@ FORGOTTEN = "[forgotten]"
 _TOKEN = re.compile(r"(\[secret:[a-z_]{1,24}:[0-9a-f]{16}\])")
 # Fields whose values are ids and words of ours: taking a part of one out would break the record and forget nothing.
 _CLIENT = frozenset({"id", "type", "role", "object", "tool_call_id", "tool_use_id", "call_id"})
-_FACT = frozenset({"id", "pin", "kind", "status", "scope", "session", "branch", "message", "supersedes", "superseded_by"})
+_FACT = frozenset({"id", "pin", "kind", "status", "scope", "session", "branch", "message", "supersedes"})
 _OWN = frozenset(
     {
-        "id", "at", "branch", "session", "track", "parent", "line", "kind", "relation", "role", "type", "status", "dialect",
-        "placement", "anchor", "message", "digest", "forwarded", "compaction", "mode", "path", "profile", "origin", "flags",
-        "insertions", "pins", "partial", "humans", "covers", "replaces", "withdrawn", "stripped", "candidates", "strong",
-        "session_match", "hash", "key", "whole", "lines", "reason", "reasoning", "branches", "summary", "other",
+        "id", "at", "branch", "session", "track", "parent", "line", "kind", "relation", "role", "type", "status",
+        "dialect", "placement", "anchor", "message", "digest", "forwarded", "compaction", "mode", "profile", "origin",
+        "flags", "insertions", "pins", "partial", "humans", "covers", "replaces", "withdrawn", "stripped", "candidates",
+        "strong", "session_match", "hash", "key", "whole", "lines", "reason", "reasoning", "branches", "other",
     }
 )  # fmt: skip
 _STRUCTURE = {"messages": _CLIENT, "answers": _CLIENT, "facts": _FACT, "fact_events": _FACT}

@@ -114,8 +114,8 @@ def _purge_facts(db: sqlite3.Connection, policy: FactPolicy, now: datetime) -> i
 
 
 def _fact_bytes(db: sqlite3.Connection) -> int:
-    sql = "SELECT (SELECT coalesce(sum(length(record)), 0) FROM facts) + coalesce(sum(length(record)), 0) FROM fact_events"
-    return int(db.execute(sql).fetchone()[0])
+    sizes = ("SELECT sum(length(record)) FROM facts", "SELECT sum(length(record)) FROM fact_events")
+    return sum(int(db.execute(size).fetchone()[0] or 0) for size in sizes)
 
 
 def _too_old(changed_at: str, days: int | None, now: datetime) -> bool:
