@@ -24,7 +24,7 @@ from proxy.redaction import Sealer
 from proxy.settings import Settings, packaged_folder
 from proxy.settings.model import Route
 from proxy.store.keys import key_path, load_key
-from proxy.store.retention import Purged, purge
+from proxy.store.retention import FactPolicy, Purged, purge
 from proxy.store.schema import attach
 from proxy.store.sqlite import Store
 from proxy.telemetry import Counters, Log
@@ -153,7 +153,8 @@ def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
     doors = Doors(settings.server, readiness, counters, admin.lists(reading), admin.items(reading))
 
     kept = settings.retention
-    forget = partial(purge, days=kept.archive_days, max_bytes=kept.archive_bytes)
+    policy = FactPolicy(kept.facts_days, kept.facts_bytes)
+    forget = partial(purge, days=kept.archive_days, max_bytes=kept.archive_bytes, facts=policy)
 
     def close() -> None:
         reading.close()

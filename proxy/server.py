@@ -192,8 +192,8 @@ async def _tend(assembly: Assembly, log: Log) -> None:
         except GoalkeeperError as error:
             log.error("purge", code=error.code)  # noqa: TRY400 (its words may quote stored text)
         else:
-            if gone.sessions:
-                log.info("purge", sessions=gone.sessions, messages=gone.messages)
+            if gone.sessions or gone.facts:
+                log.info("purge", sessions=gone.sessions, messages=gone.messages, facts=gone.facts)
         await asyncio.sleep(TENDING_SECONDS)
 
 

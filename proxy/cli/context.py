@@ -44,7 +44,7 @@ def _context(data: Data, session: str) -> queries.Row:
         "budget": receipt["budget"],
         "forwarded": receipt["tokens_out"],
         "pinned": sum(_pinned(one) for one in standing),
-        "digested": sum(one.log_tokens for one in standing),
+        "digested": sum(one.tokens if one.reason == "recall" else one.log_tokens for one in standing),
         "kept": max(receipt["tokens_out"] - inserted, 0),
         "elided": _elided(data, receipt["track"], left),
         "free": max(receipt["budget"] - receipt["tokens_out"], 0),
@@ -52,6 +52,8 @@ def _context(data: Data, session: str) -> queries.Row:
 
 
 def _pinned(insertion: Insertion) -> int:
+    if insertion.reason == "recall":
+        return 0
     return insertion.pin_tokens or insertion.tokens - insertion.log_tokens
 
 

@@ -12,7 +12,7 @@ from proxy.redaction import Sealer
 from proxy.settings.model import Settings
 from proxy.store.keys import key_path, read_key
 from proxy.store.reads import Reads
-from proxy.store.schema import attach
+from proxy.store.schema import attach, migrate
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,4 +30,5 @@ def open_data(args: argparse.Namespace) -> Data:
     settings = settings_of(args)
     seal = Sealer(read_key(key_path(os.environ), os.environ), enabled=settings.redaction.enabled)
     db = attach(settings.data)
+    migrate(db)  # what an older version left
     return Data(db, Reads(db, seal), seal, settings)

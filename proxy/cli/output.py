@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from proxy.cli.main import printable
 
@@ -49,3 +49,10 @@ def print_one(row: Mapping[str, Any], *, as_json: bool) -> None:
 def line(text: str) -> str:
     """Gives a text on one line, control characters escaped."""
     return printable(text).replace("\n", "⏎")
+
+
+class Commands(Protocol):
+    """What a part of a command needs to add its own words."""
+
+    def add_parser(self, name: str, *, help: str) -> argparse.ArgumentParser:  # noqa: A002 (argparse calls it so)
+        """Adds one word with its own flags."""

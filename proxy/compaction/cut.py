@@ -131,7 +131,11 @@ def _behind_goal(draft: Draft) -> int:
 def _with_block(draft: Draft, start: int, end: int, *, merge: bool) -> Draft:
     """The draft with a block for keys `start` to `end`; with `merge`, older blocks and restores are told anew in it."""
     view = draft.view
-    movable = [one for one in draft.insertions if one.reason != "pins" and view.sealed <= one.start and one.end <= end]
+    movable = [
+        one
+        for one in draft.insertions
+        if one.reason not in ("pins", "recall") and view.sealed <= one.start and one.end <= end
+    ]
     merged = movable if merge else []
     replaces = [one.id for one in merged]
     numbers = {number for key, number in zip(view.keys[start:end], view.numbers[start:end], strict=True) if key.human}

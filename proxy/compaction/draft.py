@@ -14,6 +14,7 @@ from proxy.compaction.summary import Summary
 from proxy.compaction.thinking import Condensed
 from proxy.compaction.validity import of_dialect
 from proxy.compaction.view import View
+from proxy.facts import Known
 from proxy.transcript import Message
 
 _MARGIN = 0.25  # how far text of another kind can lie off the calibration (JSON rows against prose: a quarter)
@@ -51,6 +52,8 @@ class Memory:
     stuck_at: int = 0  # number of keys when no cut could bring the body under the budget
     summary: Summary | None = None  # a model-written summary that waits for the next cut
     block: Condensed | None = None  # the provider's own block that waits for the next request
+    recall: tuple[Known, ...] = ()  # what is known of the project, for the first request of a session
+    recall_tokens: int = 0  # the most of it
     strict: bool = False  # the upstream refused an own message of ours: go into neighbouring ones
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-Reason = Literal["compaction", "restore", "pins"]
+Reason = Literal["compaction", "restore", "pins", "recall"]
 Placement = Literal["message", "into_previous", "into_next"]
 Reasoning = Literal["", "drop", "strip"]  # signed reasoning that a cut unbinds: the upstream drops it, or it leaves
 

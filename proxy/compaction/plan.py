@@ -14,6 +14,7 @@ from proxy.compaction.draft import Draft, Memory, Policy, Tools
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.invariants import validate
 from proxy.compaction.presence import Presence
+from proxy.compaction.recall import recalled
 from proxy.compaction.restore import added, restored
 from proxy.compaction.rewrite import Piece, applicable, apply
 from proxy.compaction.thinking import visible, waits
@@ -51,7 +52,7 @@ def make_plan(
     untouched = round(draft.view.total() * policy.ratio)
     stuck = False
     if not bare:
-        draft = added(restored(swapped(draft)))
+        draft = added(restored(recalled(swapped(draft))))
         if draft.over():
             draft, stuck = _compacted(draft)
     return _finished(draft, untouched, stuck=stuck)
@@ -104,7 +105,7 @@ def _finished(draft: Draft, untouched: int, *, stuck: bool) -> Plan:
         pieces = apply(draft.insertions, view, draft.tools.writer, alternate=policy.strict)
         ours = [piece.source if piece.source and piece.untouched else draft.tools.read(piece.raw) for piece in pieces]
         validate(policy.invariants, ours, view.messages)
-    reasons = {one.reason for one in draft.fresh}
+    reasons = {one.reason for one in draft.fresh} - {"recall"}
     kind = "compaction" if "compaction" in reasons else "restore" if reasons else ""
     return Plan(
         insertions=draft.insertions,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from proxy.lineage.index import Bounded
@@ -58,6 +58,11 @@ class Emissions:
             self._lines.add(line, emission.id)
         if emission.whole:
             self._lines.add(emission.whole, emission.id)
+
+    def forget(self, branches: Collection[str]) -> None:
+        """Takes out the answers that may be one of these branches'."""
+        for name in [one.id for one in self._all.values() if not set(branches).isdisjoint(one.branches)]:
+            self._forget(name)
 
     def _forget(self, name: str) -> None:
         emission = self._all.pop(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -110,6 +110,10 @@ class Engine:
             self._forest.replant(
                 stored, self._reader.path(messages, profile), messages, self._system("\n".join(system))
             )
+
+    def forget(self, names: Collection[str]) -> list[str]:
+        """Takes branches, and the branches of sessions, of these ids out of memory; gives the branches' ids."""
+        return self._forest.forget(names)
 
     def lookups(self, request: Request) -> tuple[bytes, ...]:
         """Gives the hashes under which a store may know branches that matter here; none when memory suffices."""

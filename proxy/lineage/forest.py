@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -170,18 +170,28 @@ class Forest:
         branch.session.branches.append(branch)
         self.touch(branch)
 
+    def forget(self, names: Collection[str]) -> list[str]:
+        """Takes out the branches of these ids, or of sessions of these ids, and gives the branches' ids."""
+        gone = [one for one in self.branches.values() if one.id in names or one.session.id in names]
+        for branch in gone:
+            del self.branches[branch.id]
+            self._drop(branch)
+        ids = [branch.id for branch in gone]
+        self.emissions.forget({*names, *ids})
+        return ids
+
     def _make_room(self) -> None:
         while len(self.branches) > self._keep or (self._held > KEYS_KEPT and len(self.branches) > 1):
-            branch = self.branches.pop(next(iter(self.branches)))
-            branch.alive = False
-            self._held -= len(branch.keys)
-            self.index.forget(branch)
-            branch.session.branches.remove(branch)
-            if not branch.session.branches:
-                del self._sessions[branch.session.id]
-                self.clients = {
-                    name: scope for name, scope in self.clients.items() if scope.session is not branch.session
-                }
+            self._drop(self.branches.pop(next(iter(self.branches))))
+
+    def _drop(self, branch: Branch) -> None:
+        branch.alive = False
+        self._held -= len(branch.keys)
+        self.index.forget(branch)
+        branch.session.branches.remove(branch)
+        if not branch.session.branches:
+            del self._sessions[branch.session.id]
+            self.clients = {name: scope for name, scope in self.clients.items() if scope.session is not branch.session}
 
 
 def _renamed(path: Path, same: dict[bytes, bytes]) -> Path:

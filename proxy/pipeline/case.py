@@ -10,6 +10,7 @@ from proxy.compaction.draft import Memory
 from proxy.compaction.plan import Plan
 from proxy.compaction.view import View
 from proxy.exchange import Call
+from proxy.facts import NOWHERE, Place
 from proxy.lineage import Link
 from proxy.pins.lifecycle import Edit
 from proxy.pins.model import Ledger
@@ -74,6 +75,7 @@ class Case:
     new_from: int = 0  # index of the first message that the branch's stored path doesn't have
     recorded: bool = False  # whether its new turns and lineage's rows are on their way to the store
     exact: bool = False  # whether all its tokens are counted; guesses are enough far below the limit
+    place: Place = NOWHERE  # where the client works
     stored: asyncio.Future[None] | None = field(default=None, repr=False)  # done when the new turns are committed
 
     @property

@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -20,14 +21,16 @@ from proxy.compaction.validity import ITEMISED
 from proxy.compaction.view import View
 from proxy.dialects.base import Dialect
 from proxy.exchange import Call
-from proxy.facts import FactChange, Source, changes, project_of
+from proxy.facts import FactChange, Known, Source, changes
 from proxy.lineage import Engine, Link
 from proxy.lineage.keys import KeyReader, Request, text_of
 from proxy.pins.lifecycle import Edit, add, amend, fold
 from proxy.pins.rules import RuleSet
 from proxy.pipeline.case import BranchState, Case, Quiet, Scope, Track
 from proxy.pipeline.replies import Held, Replies, id_of
+from proxy.pipeline.surroundings import Surroundings
 from proxy.store.ids import new_ulid
+from proxy.store.recollections import promoted
 from proxy.store.rows import Batch, Loaded, Reply, SessionRow, now
 from proxy.store.sqlite import Store
 from proxy.tokens import Counter
@@ -66,6 +69,9 @@ class Conversations:
         self._reader = KeyReader()
         self._flushing: asyncio.TimerHandle | None = None
         self._replies = Replies(store, dialect.message)
+        self._surroundings = Surroundings()
+        self._edit_mark = store.edits.value
+        self._forgotten = store.forgotten()[0]
 
     async def follow(self, call: Call, transcript: Transcript, receipt: str, limit: float) -> Case:
         """Links a request to its branch, and queues what is new for the store.
@@ -80,6 +86,7 @@ class Conversations:
 
     def noted(self, call: Call, transcript: Transcript, receipt: str, quiet: Quiet) -> Case:
         """Follows a request that goes on from a quiet one, far below any limit: at once, and by what is known of it."""
+        self._forget()
         known, link = quiet.case, None
         if known.link.match != "new":  # the first of a session isn't known by what its successors will be
             request = self._reader.request(transcript, known.profile)
@@ -90,7 +97,9 @@ class Conversations:
             state = self._state(link)
             new_from = _first_difference(state.stored, transcript.messages)
             scope, project = known.scope, known.project
-            case = Case(call, transcript, known.profile, scope, link, receipt, project, new_from=new_from)
+            case = Case(
+                call, transcript, known.profile, scope, link, receipt, project, new_from=new_from, place=known.place
+            )
         return case if state is None else self._tracked(case, state, self._guessed(transcript, state, case.new_from))
 
     def unmoved(self, quiet: Quiet) -> bool:
@@ -102,6 +111,7 @@ class Conversations:
 
     def _linked(self, call: Call, transcript: Transcript, receipt: str) -> tuple[Case, BranchState | None]:
         """Links a request to its branch; no state where it belongs to no branch's path."""
+        self._forget()
         headers = {name.lower(): value for name, value in call.headers}
         scope = self._scope(headers)
         profile = self.profiles.pick(headers, transcript)
@@ -109,12 +119,14 @@ class Conversations:
         engine = self._engine(scope)
         self._recall(engine, scope, request)
         link = engine.identify(request)
-        project = project_of(transcript.system_text, headers.get("x-goalkeeper-project", ""))
+        place = self._surroundings.of(transcript)
+        project = headers.get("x-goalkeeper-project", "").strip() or place.cwd
         if link.relation in UNTRACKED or link.branch is None:
             return Case(call, transcript, profile, scope, link, receipt, project), None
         state = self._state(link)
         new_from = _first_difference(state.stored, transcript.messages)
-        return Case(call, transcript, profile, scope, link, receipt, project, new_from=new_from), state
+        case = Case(call, transcript, profile, scope, link, receipt, project, new_from=new_from, place=place)
+        return case, state
 
     def _tracked(self, case: Case, state: BranchState, tokens: tuple[int, ...]) -> Case:
         """Takes what a request brings into its branch."""
@@ -125,6 +137,7 @@ class Conversations:
 
     def held(self, call: Call, name: str) -> Held | None:
         """Gives the history that the upstream keeps under an id, None when it didn't pass through here."""
+        self._forget()
         return self._replies.find(self._scope({key.lower(): value for key, value in call.headers}), name)
 
     def resolved(self, call: Call, transcript: Transcript) -> tuple[Transcript, tuple[str, ...]]:
@@ -176,6 +189,22 @@ class Conversations:
         names = tuple(map(id_of, answer.items))
         reply = Reply(answer.id, len(path), tuple(item.digest for item in answer.items), insertions, names)
         return replace(said, reply=reply, messages=tuple((item, 0) for item in answer.items))
+
+    def _forget(self) -> None:
+        """Lets go of what a person had forgotten meanwhile; what is left of it on disk is read anew."""
+        mark = self._store.edits.value
+        if self._edit_mark == mark:
+            return
+        self._edit_mark = mark
+        self._forgotten, names = self._store.forgotten(self._forgotten)
+        if not names:
+            return
+        for engine in self._engines.values():
+            for branch in engine.forget(names):
+                self._states.pop(branch, None)
+        for name in names:
+            self._states.pop(name, None)
+        self._replies.clear()
 
     def state_of(self, branch: str) -> BranchState | None:
         """Gives the state of a branch that is in memory."""
@@ -240,7 +269,11 @@ class Conversations:
         if state is None:
             parent = self._states.get(link.parent_branch or "")
             state = self._states[branch] = BranchState()
-            if parent is not None and link.relation in ("rewound", "edited", "forked", "resend"):
+            if parent is not None and link.relation == "compacted":
+                told = [one for one in parent.memory.insertions if one.reason == "recall"]
+                usable = [one for one in told if one.id not in parent.memory.refused]
+                state.memory = Memory(tuple(msgspec.structs.replace(one, branch=branch) for one in usable))
+            elif parent is not None and link.relation in ("rewound", "edited", "forked", "resend"):
                 anchors = {node.hex() for node in link.chain} | {""}
                 memory = parent.memory
                 inherited = tuple(
@@ -360,6 +393,9 @@ class Conversations:
             client=case.profile.name,
             model=case.transcript.model,
             project=case.project,
+            cwd=case.place.cwd,
+            git_branch=case.place.git_branch,
+            git_commit=case.place.git_commit,
         )
 
     @staticmethod
@@ -372,6 +408,14 @@ class Conversations:
     def _batch(case: Case, **rows: Any) -> Batch:  # noqa: ANN401  the fields of Batch
         scope = case.scope
         return Batch(scope.tenant, scope.namespace, request=case.receipt, branch=case.branch, **rows)
+
+    async def recollections(self, case: Case, *, everywhere: bool) -> tuple[Known, ...]:
+        """Gives what was promoted in the request's project; a project without a name has none. Raises StoreError."""
+        if not case.project:
+            return ()
+        tenant, namespace = case.scope.tenant, None if everywhere else case.scope.namespace
+        job = partial(promoted, tenant=tenant, project=case.project, namespace=namespace)
+        return await asyncio.wrap_future(self._store.run(job))
 
     def keep_insertions(self, case: Case, fresh: tuple[Insertion, ...]) -> asyncio.Future[None]:
         """Queues insertions; await the result before they are used."""

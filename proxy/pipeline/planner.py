@@ -57,7 +57,10 @@ class Planner:
             passage.flagged("truncation_auto", "the upstream may drop the oldest items, and its window isn't known")
         if passage.call.header("x-goalkeeper-bypass") in ("1", "true"):
             return passage.flagged("bypass")
-        plan = make_plan(track.view, case.branch, track.state.memory, policy, self.tools)
+        memory = track.state.memory
+        if self.settings.facts.recall and case.link.relation == "new":
+            memory = await self._remembering(passage, case, memory)
+        plan = make_plan(track.view, case.branch, memory, policy, self.tools)
         if self.settings.mode == "observe":
             passage.plan = plan
             return passage.flagged("observe")
@@ -77,6 +80,16 @@ class Planner:
         if plan.insertions:
             passage.flagged("unforeseen", "it went out as it came, and something would have been put back or cut")
         passage.plan = plan
+
+    async def _remembering(self, passage: Passage, case: Case, memory: Memory) -> Memory:
+        """Gives the memory of a new session with what is known of its project; the request doesn't depend on it."""
+        facts = self.settings.facts
+        try:
+            known = await self.conversations.recollections(case, everywhere=facts.scope == "project")
+        except GoalkeeperError as error:
+            passage.flagged("recall_left_out", str(error))
+            return memory
+        return replace(memory, recall=known, recall_tokens=facts.recall_tokens)
 
     def _assisted(self, passage: Passage, case: Case) -> Passage:
         """Adds the binding words of the branch to the agent's own order to summarise."""

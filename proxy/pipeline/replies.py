@@ -44,6 +44,10 @@ class Replies:
         while len(self._items) > _ITEMS:
             self._items.popitem(last=False)
 
+    def clear(self) -> None:
+        """Lets the store be asked for everything again."""
+        self._held.clear()
+
     def find(self, scope: Scope, name: str) -> Held | None:
         """Gives the history behind an id, None when it isn't known, or a part of it is forgotten."""
         known = self._held.get((scope, name))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -176,10 +176,11 @@ class Clients(Group):
 
 
 class Facts(Group):
-    """Recall of facts in later sessions."""
+    """Recall of promoted facts in later sessions."""
 
     recall: bool = False
     scope: Literal["session", "project"] = "session"
+    recall_tokens: Positive = 1000
 
 
 class Redaction(Group):
@@ -194,11 +195,27 @@ class Receipts(Group):
     tool_output: bool = True
 
 
+_KINDS = ("goal", "correction", "constraint", "preference", "decision", "commitment", "fact")
+_STATUSES = ("active", "closed", "superseded", "retracted", "expired")
+
+
 class Retention(Group):
-    """How long and how much the archive keeps."""
+    """How long and how much is kept: the archive, and facts by kind and status."""
 
     archive_days: Positive = 30
     archive_bytes: Positive = 2_000_000_000
+    facts_days: Mapping[str, Positive] = {}
+    facts_bytes: Positive = 200_000_000
+
+    @field_validator("facts_days")
+    @classmethod
+    def _kinds_and_statuses(cls, days: Mapping[str, int]) -> Mapping[str, int]:
+        for name in days:
+            kind, slash, status = name.partition("/")
+            if not (kind in _KINDS and status in _STATUSES if slash else kind in (*_KINDS, *_STATUSES)):
+                kinds, statuses = ", ".join(_KINDS), ", ".join(_STATUSES)
+                raise ValueError(f"{name!r} must be a kind ({kinds}), a status ({statuses}) or KIND/STATUS")
+        return days
 
 
 class Settings(BaseSettings):

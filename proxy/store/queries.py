@@ -14,6 +14,7 @@ from proxy.compaction.receipt import Receipt
 from proxy.dialects.stored import read_stored
 from proxy.errors import BadRequest, NotFound
 from proxy.redaction import Sealer
+from proxy.store.fact_search import expression, search
 from proxy.store.reads import Reads
 from proxy.store.rows import Action, now
 from proxy.store.signal import EditMark
@@ -26,6 +27,15 @@ _NO_QUERY: Query = {}
 EMPTY_RECEIPT: Row = {
     name: msgspec.to_builtins(value) for name, value in msgspec.structs.asdict(Receipt("", "")).items()
 }
+_LATER_FIELDS: Row = {
+    "title": "",
+    "reason": "",
+    "rejected": [],
+    "consequence": "",
+    "revisit": "",
+    "promoted": "",
+    "edited": [],
+}  # older records lack them
 _TABLES = {
     "sessions": "id",
     "receipts": "id",
@@ -68,9 +78,14 @@ def facts(db: sqlite3.Connection, query: Query = _NO_QUERY) -> dict[str, list[Ro
     where, values = _filters(query, ("project", "session", "kind", "status"))
     if query.get("text"):
         where.append("id IN (SELECT fact FROM facts_text WHERE facts_text MATCH ?)")
-        values.append(" ".join('"' + word.replace('"', '""') + '"' for word in query["text"].split()))
+        values.append(expression(query["text"]))
     rows = db.execute(f"SELECT record FROM facts {_where(where)} ORDER BY id", values)  # noqa: S608
     return {"facts": [_fact(json.loads(text)) for (text,) in rows]}
+
+
+def found_facts(db: sqlite3.Connection, words: str, *, project: str = "", limit: int = 50) -> dict[str, list[Row]]:
+    """Gives the facts that hold all these words, the best first. Raises BadRequest."""
+    return {"facts": [_fact(record) for record in search(db, words, project=project, limit=limit)]}
 
 
 def fact(db: sqlite3.Connection, prefix: str) -> Row:
@@ -177,11 +192,11 @@ def edit_pin(db: sqlite3.Connection, seal: Sealer, edit: Edit) -> int:
     except sqlite3.Error:
         db.execute("ROLLBACK")
         raise
-    _tell(db)
+    tell(db)
     return int(added.lastrowid or 0)
 
 
-def _tell(db: sqlite3.Connection) -> None:
+def tell(db: sqlite3.Connection) -> None:
     """Lets a running proxy know that there is an edit to read."""
     mark = EditMark(Path(db.execute("PRAGMA database_list").fetchone()[2]).parent)
     mark.change()
@@ -230,6 +245,7 @@ def _where(conditions: list[str]) -> str:
 
 def _fact(record: Row) -> Row:
     supersedes = record.pop("supersedes")
+    record |= {name: record.get(name, value) for name, value in _LATER_FIELDS.items()}
     return record | {"supersedes": supersedes[-1] if supersedes else "", "all_superseded": supersedes}
 
 

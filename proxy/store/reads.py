@@ -43,7 +43,7 @@ class Reads:
         if row is None:
             return None
         record = msgspec.json.decode(self.unsealed(tenant, row[0]), type=BranchRecord)
-        state = msgspec.json.decode(row[1], type=BranchState)
+        state = msgspec.json.decode(self.unsealed(tenant, row[1]), type=BranchState)
         stored = StoredBranch(record, state, self._marks(branch), self._emissions(tenant, branch))
         return Loaded(stored, self.path(branch, row[2]), self.insertions(branch))
 
@@ -104,6 +104,11 @@ class Reads:
             PinEdit(seq, of, action, pin, kind, self.unsealed(tenant, text), at)
             for seq, of, action, pin, kind, text, at, tenant in rows
         )
+
+    def forgotten(self, after_seq: int = -1) -> tuple[int, frozenset[str]]:
+        """Gives the number of the newest note of what was forgotten, and the ids in notes after `after_seq`."""
+        rows = self._db.execute("SELECT seq, id FROM forgotten WHERE seq > ? ORDER BY seq", (after_seq,)).fetchall()
+        return (rows[-1][0] if rows else max(after_seq, 0)), frozenset(name for _, name in rows)
 
     def learnt(self, upstream: str, model: str) -> Learnt | None:
         """Gives what an upstream taught about a model, None when nothing."""

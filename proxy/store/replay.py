@@ -18,7 +18,8 @@ from proxy.compaction.view import View
 from proxy.lineage.keys import KeyReader
 from proxy.pins.model import Ledger
 from proxy.store.reads import Reads
-from proxy.transcript import Message, Transcript
+from proxy.store.redacting import FORGOTTEN
+from proxy.transcript import Message, Transcript, digest_of
 
 _HUMAN_ROLES = ("user", "tool", "function")
 
@@ -61,6 +62,8 @@ class Replay:
         insertions = tuple(stored[name] for name in receipt.insertions if name in stored)
         missing = [digest for digest in digests if digest not in bodies]
         missing += [name for name in receipt.insertions if name not in stored]
+        if _forgotten(bodies, insertions):
+            return None  # a person took words out of it: it can't be what was sent
         messages = tuple(dialect.message(bodies[digest]) for digest in digests if digest in bodies)
         view = self._view(receipt, messages)
         forwarded: tuple[Message, ...] = ()
@@ -77,6 +80,13 @@ class Replay:
         return View(transcript, path.keys, path.chain, (), (), 0, Ledger(), (), ())
 
 
+def _forgotten(bodies: Mapping[str, bytes], insertions: Sequence[Insertion]) -> bool:
+    if any(FORGOTTEN in one.text for one in insertions):
+        return True
+    mark = FORGOTTEN.encode()
+    return any(mark in body and digest_of(body) != digest for digest, body in bodies.items())
+
+
 def faults(replayed: Replayed, pin_texts: Mapping[str, str]) -> Iterator[str]:
     """Gives what is wrong with one forwarded body."""
     for name in replayed.missing:
@@ -87,7 +97,7 @@ def faults(replayed: Replayed, pin_texts: Mapping[str, str]) -> Iterator[str]:
     pairing = of_dialect(receipt.dialect, strict=False)[0]
     for fault in sorted(pairing.faults(replayed.forwarded) - pairing.faults(replayed.client)):
         yield f"pairing: {fault}"
-    lost = [pin for pin in receipt.pins if not _stands(pin, pin_texts.get(pin, ""), replayed)]
+    lost = [pin for pin in receipt.pins if pin in pin_texts and not _stands(pin, pin_texts[pin], replayed)]
     if len(receipt.pins) - len(lost) < receipt.pins_present:
         yield f"pins: {receipt.pins_present} were said to be present, these are not: {', '.join(lost)}"
     if receipt.forwarded and receipt.forwarded != body_digest(message.digest for message in replayed.forwarded):
@@ -97,7 +107,7 @@ def faults(replayed: Replayed, pin_texts: Mapping[str, str]) -> Iterator[str]:
 def _stands(pin: str, text: str, replayed: Replayed) -> bool:
     if any(pin in one.pins for one in replayed.insertions):
         return True
-    return bool(text) and any(text in message.text for message in replayed.forwarded if message.role in _HUMAN_ROLES)
+    return any(text in message.text for message in replayed.forwarded if message.role in _HUMAN_ROLES)
 
 
 def prefix_fault(before: Replayed | None, after: Replayed) -> str:

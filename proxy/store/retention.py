@@ -1,28 +1,37 @@
-"""Forgetting: sessions that are old, or the oldest ones when the store is too big. Facts stay."""
+"""Forgetting by age and size: old sessions, and facts that the policy doesn't keep for ever."""
 
 from __future__ import annotations
 
-import re
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 
-_OF_BRANCH = (
-    "paths", "marks", "hints", "emission_branches", "insertions", "quarantine", "answers", "replies", "reply_items",
-)  # fmt: skip
-_OF_SESSION = ("receipts", "tool_calls", "pin_edits", "branches")
-_TOKEN = re.compile(r"\[secret:[a-z_]{1,24}:([0-9a-f]{16})\]")
-_TEXTS = (
-    ("messages", "body"),
-    ("branches", "record"),
-    ("emissions", "record"),
-    ("insertions", "record"),
-    ("receipts", "record"),
-    ("answers", "record"),
-    ("facts", "record"),
-    ("fact_events", "record"),
-    ("pin_edits", "text"),
-)
+from proxy.store.erasure import drop_facts, drop_secrets, drop_session, transaction
+from proxy.store.fact_edits import folder_of
+from proxy.store.views import rewrite
+
+_NEVER: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class FactPolicy:
+    """How long facts are kept: days since their last change by `kind/status`, `status` or `kind`; others for ever.
+
+    When facts and history are above `max_bytes`, the longest ended go first. What was promoted, and what is active
+    without a number of days, never goes by itself.
+    """
+
+    days: Mapping[str, int] = field(default_factory=lambda: _NEVER)
+    max_bytes: int = 0  # 0 = no bound
+
+    def limit(self, kind: str, status: str) -> int | None:
+        """Gives the days that such a fact is kept, None for ever; the most exact name counts."""
+        for name in (f"{kind}/{status}", status, kind):
+            if name in self.days:
+                return self.days[name]
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +41,26 @@ class Purged:
     sessions: int
     messages: int
     secrets: int
+    facts: int = 0
 
 
-def purge(db: sqlite3.Connection, *, days: float, max_bytes: int, now: datetime | None = None) -> Purged:
+def purge(
+    db: sqlite3.Connection,
+    *,
+    days: float,
+    max_bytes: int,
+    facts: FactPolicy | None = None,
+    now: datetime | None = None,
+) -> Purged:
     """Deletes sessions unused for `days`, then the longest unused while messages and records are above `max_bytes`.
 
-    What goes: log, archive, receipts, lineage, and the secret values that nothing names any more.
+    What goes: log, archive, receipts, lineage, facts as their policy says, and the secret values that nothing names any
+    more. Each session goes in a transaction of its own, so that other writers never wait long.
     """
-    before = ((now or datetime.now(UTC)) - timedelta(days=days)).isoformat()
-    old = [row[0] for row in db.execute("SELECT id FROM sessions WHERE updated_at < ?", (before,))]
+    now = now or datetime.now(UTC)
+    before = (now - timedelta(days=days)).isoformat()
     sessions = messages = 0
-    for session in old:
+    for (session,) in db.execute("SELECT id FROM sessions WHERE updated_at < ?", (before,)).fetchall():
         messages += _forget(db, session)
         sessions += 1
     while _bytes_of(db) > max_bytes:
@@ -51,7 +69,8 @@ def purge(db: sqlite3.Connection, *, days: float, max_bytes: int, now: datetime 
             break
         messages += _forget(db, oldest[0])
         sessions += 1
-    return Purged(sessions, messages, _drop_secrets(db) if sessions else 0)
+    gone = _purge_facts(db, facts, now) if facts else 0
+    return Purged(sessions, messages, _drop_secrets(db) if sessions or gone else 0, gone)
 
 
 def _bytes_of(db: sqlite3.Connection) -> int:
@@ -63,39 +82,41 @@ def _bytes_of(db: sqlite3.Connection) -> int:
 
 
 def _forget(db: sqlite3.Connection, session: str) -> int:
-    """Deletes one session in a transaction of its own, so that other writers never wait long."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        for table in _OF_BRANCH:
-            db.execute(f"DELETE FROM {table} WHERE branch IN (SELECT id FROM branches WHERE session = ?)", (session,))  # noqa: S608
-        for table in _OF_SESSION:
-            db.execute(f"DELETE FROM {table} WHERE session = ?", (session,))  # noqa: S608
-        db.execute("DELETE FROM sessions WHERE id = ?", (session,))
-        db.execute("DELETE FROM emissions WHERE id NOT IN (SELECT emission FROM emission_branches)")
-        gone = db.execute(
-            "DELETE FROM messages WHERE (tenant, digest) NOT IN"
-            " (SELECT tenant, digest FROM paths JOIN branches ON id = branch"
-            " UNION ALL SELECT tenant, digest FROM reply_items)"
-        ).rowcount
-        db.execute("COMMIT")
-    except sqlite3.Error:
-        db.execute("ROLLBACK")
-        raise
-    return gone
+    with transaction(db):
+        return drop_session(db, session)
 
 
 def _drop_secrets(db: sqlite3.Connection) -> int:
-    """Deletes sealed values whose token stands in no text any more."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        named: set[str] = set()
-        for table, column in _TEXTS:
-            rows = db.execute(f"SELECT {column} FROM {table} WHERE {column} LIKE '%[secret:%'")  # noqa: S608
-            named.update(token for (text,) in rows for token in _TOKEN.findall(text))
-        dropped = [(token,) for (token,) in db.execute("SELECT DISTINCT token FROM secrets") if token not in named]
-        db.executemany("DELETE FROM secrets WHERE token = ?", dropped)
-        db.execute("COMMIT")
-    except sqlite3.Error:
-        db.execute("ROLLBACK")
-        raise
-    return len(dropped)
+    with transaction(db):
+        return drop_secrets(db)
+
+
+def _purge_facts(db: sqlite3.Connection, policy: FactPolicy, now: datetime) -> int:
+    rows = db.execute(
+        "SELECT f.id, kind, status, max(e.at), sum(length(e.record)) + length(f.record) FROM facts f"
+        " JOIN fact_events e ON e.fact = f.id WHERE coalesce(json_extract(f.record, '$.promoted'), '') = ''"
+        " GROUP BY f.id ORDER BY max(e.at)"
+    ).fetchall()
+    old = [name for name, kind, status, at, _ in rows if _too_old(at, policy.limit(kind, status), now)]
+    ended = [(name, size) for name, _, status, _, size in rows if status != "active" and name not in set(old)]
+    over = _fact_bytes(db) - sum(size for name, *_, size in rows if name in set(old)) - policy.max_bytes
+    for name, size in ended if policy.max_bytes else ():
+        if over <= 0:
+            break
+        old.append(name)
+        over -= size
+    if not old:
+        return 0
+    with transaction(db):
+        projects = drop_facts(db, old)
+    rewrite(folder_of(db), db, projects)
+    return len(old)
+
+
+def _fact_bytes(db: sqlite3.Connection) -> int:
+    sizes = ("SELECT sum(length(record)) FROM facts", "SELECT sum(length(record)) FROM fact_events")
+    return sum(int(db.execute(size).fetchone()[0] or 0) for size in sizes)
+
+
+def _too_old(changed_at: str, days: int | None, now: datetime) -> bool:
+    return days is not None and changed_at < (now - timedelta(days=days)).isoformat()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -14,16 +15,19 @@ from typing import Any, Self, TypeVar
 
 from proxy.errors import StoreError
 from proxy.redaction import Sealer
-from proxy.store.export import append
+from proxy.store.fact_rows import Event, event_line
 from proxy.store.reads import Reads
 from proxy.store.rows import Batch
 from proxy.store.schema import attach, connect
 from proxy.store.signal import EditMark
-from proxy.store.writes import Writer, event_line
+from proxy.store.views import append, outdated, write_page
+from proxy.store.writes import Writer
 
 T = TypeVar("T")
 _GROUP = 64  # batches in one transaction
 _TRIES = 6  # times ten seconds of waiting for another process's transaction
+_QUIET_SECONDS = 0.1  # a page is written anew when nothing was queued for so long,
+_STALE_SECONDS = 2.0  # or when it is behind for so long
 _LISTING_TIME = timedelta(seconds=2)  # far more than it takes from a commit to its lines in the JSONL view
 
 Job = Callable[[sqlite3.Connection], Any]
@@ -44,6 +48,7 @@ class Store(Reads):
         self._orders: SimpleQueue[list[_Order] | None] = SimpleQueue()
         self._held: list[_Order] = []
         self._closed = False
+        self._behind: dict[str, float] = {}  # projects whose page is behind, and since when
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
 
     @classmethod
@@ -100,7 +105,9 @@ class Store(Reads):
 
     def _work(self) -> None:
         self._relist()
-        while (group := self._orders.get()) is not None:
+        with suppress(OSError, sqlite3.Error):
+            self._behind.update(dict.fromkeys(outdated(self.folder, self._writing), 0.0))
+        while (group := self._next()) is not None:
             ends = False
             with suppress(Empty):
                 while len(group) < _GROUP and not ends:
@@ -111,6 +118,24 @@ class Store(Reads):
             if ends:
                 break
         self._relist()
+        self._write_pages()
+
+    def _next(self) -> list[_Order] | None:
+        """Waits for the next orders; in a quiet moment, or when it is high time, pages are written first."""
+        if self._behind:
+            try:
+                if time.monotonic() - min(self._behind.values()) < _STALE_SECONDS:
+                    return self._orders.get(timeout=_QUIET_SECONDS)
+            except Empty:
+                pass
+            self._write_pages()
+        return self._orders.get()
+
+    def _write_pages(self) -> None:
+        projects, self._behind = tuple(self._behind), {}
+        for project in projects:
+            with suppress(OSError, sqlite3.Error):  # a view: the next change, or the next start, writes it
+                write_page(self.folder, self._writing, project)
 
     def _serve(self, group: list[_Order]) -> None:
         batches: list[tuple[Batch, Future[Any] | None]] = []
@@ -148,6 +173,7 @@ class Store(Reads):
     def _transact(self, batches: list[Batch]) -> None:
         self._begin()
         try:
+            self._writer.learn_forgotten()
             events = [event for batch in batches for event in self._writer.write(batch)]
             self._writing.execute("COMMIT")
         except BaseException:
@@ -166,11 +192,12 @@ class Store(Reads):
             else:
                 return
 
-    def _list(self, events: list[tuple[int, str, str]]) -> None:
+    def _list(self, events: list[Event]) -> None:
         """Appends committed events to the JSONL view, then forgets that they were still to be listed."""
+        for event in events:
+            self._behind.setdefault(event.project, time.monotonic())
         with suppress(OSError, sqlite3.Error):  # they are committed: the view gets them at the next start
-            append(self.folder, [(project, line) for _, project, line in events])
-            self._writing.executemany("DELETE FROM unlisted WHERE event = ?", [(seq,) for seq, _, _ in events])
+            append(self.folder, self._writing, events)
 
     def _relist(self) -> None:
         """Lists what a killed process committed and didn't list; younger events another process may be listing now."""
@@ -181,7 +208,7 @@ class Store(Reads):
             (before,),
         ).fetchall()
         if rows:
-            self._list([(seq, project, event_line(seq, at, what, record)) for seq, project, at, what, record in rows])
+            self._list([Event(seq, of, event_line(seq, at, what, record)) for seq, of, at, what, record in rows])
 
 
 def _settle(future: Future[Any], job: Job, db: sqlite3.Connection) -> None:

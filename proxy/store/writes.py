@@ -10,10 +10,9 @@ from itertools import zip_longest
 import msgspec
 
 from proxy.compaction.receipt import Receipt
-from proxy.facts import Fact, FactChange
-from proxy.lineage.records import BranchRecord, BranchState, Changes
+from proxy.lineage.records import BranchRecord, Changes
 from proxy.redaction import Sealed, Sealer
-from proxy.store.ids import new_ulid
+from proxy.store.fact_rows import Event, FactRows
 from proxy.store.rows import Batch, Learnt, Reply, SessionRow, now
 from proxy.transcript import Message
 
@@ -33,9 +32,14 @@ class Writer:
         self._db = db
         self._seal = seal
         self._names: dict[tuple[str, str], str] = {}
+        self._facts = FactRows(db, self._sealed)
+        self._forgotten: set[str] = set()
+        self._newest_forgotten = 0
 
-    def write(self, batch: Batch) -> list[tuple[int, str, str]]:
-        """Writes one batch. Gives the fact events that it made: number, project, JSON line."""
+    def write(self, batch: Batch) -> list[Event]:
+        """Writes one batch, unless it belongs to what was forgotten meanwhile. Gives the fact events that it made."""
+        if self._of_forgotten(batch):
+            return []
         at = batch.at or now()
         if batch.session:
             self._session(batch, batch.session, at)
@@ -45,7 +49,25 @@ class Writer:
             self._lineage(batch, change, at)
         self._path(batch, at)
         self._records(batch, at)
-        return self._facts(batch.tenant, batch.facts) if batch.facts else []
+        if not batch.facts:
+            return []
+        return self._facts.take(batch.tenant, self._name(batch.tenant, batch.namespace), batch.facts)
+
+    def learn_forgotten(self) -> None:
+        """Takes note of what other processes, or retention, have taken away; to be called in each transaction."""
+        rows = self._db.execute(
+            "SELECT seq, id FROM forgotten WHERE seq > ? AND gone ORDER BY seq", (self._newest_forgotten,)
+        )
+        for seq, name in rows:
+            self._newest_forgotten = seq
+            self._forgotten.add(name)
+
+    def _of_forgotten(self, batch: Batch) -> bool:
+        if not self._forgotten:
+            return False
+        told = [batch.branch, batch.session.id if batch.session else "", *(one.branch for one in batch.insertions)]
+        told += [batch.receipt.session] if batch.receipt else []
+        return not self._forgotten.isdisjoint(told)
 
     def _records(self, batch: Batch, at: str) -> None:
         for insertion in batch.insertions:
@@ -132,9 +154,10 @@ class Writer:
             self._branch(batch, change.branch, at)
         states = (*change.states, change.state) if change.state else change.states
         for state in states:
-            self._db.execute(
-                "UPDATE branches SET state = ?, updated_at = ? WHERE id = ?", (_state(state), at, state.id)
-            )
+            record = _encode(state).decode()
+            if state.answer:  # closing words of the model's
+                record = self._sealed(batch.tenant, record)
+            self._db.execute("UPDATE branches SET state = ?, updated_at = ? WHERE id = ?", (record, at, state.id))
         if change.marks and change.state:
             self._db.executemany(
                 "INSERT OR IGNORE INTO marks VALUES (?, ?, ?, ?)",
@@ -230,71 +253,3 @@ class Writer:
             "INSERT OR REPLACE INTO learnt VALUES (?, ?, ?, ?, ?, ?)",
             (learnt.upstream, learnt.model, learnt.ratio, learnt.samples, learnt.window, learnt.window_until),
         )
-
-    def _facts(self, tenant: str, changes: Iterable[FactChange]) -> list[tuple[int, str, str]]:
-        changes = list(changes)
-        ids = self._fact_ids({(c.fact.session, pin) for c in changes for pin in _pins_in(c.fact)})
-        for change in changes:
-            ids.setdefault((change.fact.session, change.fact.pin), new_ulid())
-        events = []
-        for change in changes:
-            fact = msgspec.structs.replace(
-                change.fact,
-                id=ids[change.fact.session, change.fact.pin],
-                superseded_by=ids.get((change.fact.session, change.fact.superseded_by), ""),
-                supersedes=tuple(
-                    ids[change.fact.session, pin] for pin in change.fact.supersedes if (change.fact.session, pin) in ids
-                ),
-            )
-            events += self._fact(tenant, change, fact)
-        return events
-
-    def _fact_ids(self, wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-        found = {}
-        for session, pin in wanted:
-            row = self._db.execute("SELECT id FROM facts WHERE session = ? AND pin = ?", (session, pin)).fetchone()
-            if row:
-                found[session, pin] = row[0]
-        return found
-
-    def _fact(self, tenant: str, change: FactChange, fact: Fact) -> list[tuple[int, str, str]]:
-        """Writes a fact's new state, if it is one: a proxy that starts again tells the old ones once more."""
-        stored = self._db.execute("SELECT record FROM facts WHERE id = ?", (fact.id,)).fetchone()
-        if stored:
-            was = msgspec.json.decode(stored[0], type=Fact)
-            if _standing(was) == _standing(fact):
-                return []
-            fact = msgspec.structs.replace(
-                fact, observed_at=was.observed_at, branch=was.branch, supersedes=fact.supersedes or was.supersedes
-            )
-        what = change.what if stored is None or change.what != "new" else fact.status
-        record = self._sealed(tenant, _encode(fact).decode())
-        masked = msgspec.json.decode(record, type=Fact)
-        row = (fact.id, tenant, masked.project, fact.session, fact.branch, fact.pin, fact.kind, fact.status, fact.scope)
-        self._db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, record))
-        if stored is None:
-            self._db.execute("INSERT INTO facts_text (text, fact) VALUES (?, ?)", (masked.text, fact.id))
-        added = self._db.execute(
-            "INSERT INTO fact_events (fact, at, what, record) VALUES (?, ?, ?, ?)", (fact.id, change.at, what, record)
-        )
-        seq = int(added.lastrowid or 0)
-        self._db.execute("INSERT INTO unlisted VALUES (?, ?)", (seq, change.at))
-        return [(seq, masked.project, event_line(seq, change.at, what, record))]
-
-
-def event_line(seq: int, at: str, what: str, record: str) -> str:
-    """Gives one line of the JSONL view: the event's number, time and name, and the fact as it stood then."""
-    head = _encode({"event": seq, "at": at, "what": what}).decode()
-    return f"{head[:-1]},{record[1:]}\n"
-
-
-def _state(state: BranchState) -> str:
-    return _encode(state).decode()
-
-
-def _pins_in(fact: Fact) -> tuple[str, ...]:
-    return (fact.pin, *fact.supersedes, fact.superseded_by) if fact.superseded_by else (fact.pin, *fact.supersedes)
-
-
-def _standing(fact: Fact) -> tuple[str, str, str, str]:
-    return fact.kind, fact.status, fact.superseded_by, fact.fallen

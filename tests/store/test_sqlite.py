@@ -18,11 +18,11 @@ from proxy.compaction.receipt import Receipt, ToolCall
 from proxy.errors import StoreError
 from proxy.redaction import Sealer
 from proxy.store import queries
-from proxy.store.export import file_name
 from proxy.store.ids import new_ulid
 from proxy.store.rows import Batch, Learnt
 from proxy.store.schema import FILE, attach, connect, version_of
 from proxy.store.sqlite import Store
+from proxy.store.views import file_name
 from tests.store.build import KEY, TENANT, asked, said, stated
 
 SECRET = "hunter2-demo"

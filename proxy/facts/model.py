@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol
 
 import msgspec
@@ -59,6 +57,8 @@ class Source(msgspec.Struct, frozen=True):
     model: str = ""
     project: str = ""
     cwd: str = ""
+    git_branch: str = ""  # where the client tells it
+    git_commit: str = ""
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -76,7 +76,7 @@ class Fact(msgspec.Struct, frozen=True):
     session: str
     branch: str
     observed_at: str
-    source: dict[str, str]  # session, branch, message digest, client, model, cwd, via
+    source: dict[str, str]  # session, branch, message digest, client, model, cwd, git_branch, git_commit, via, url, …
     span: tuple[int, int] | None = None
     superseded_by: str = ""  # pin id here; a fact id once stored
     supersedes: tuple[str, ...] = ()  # pin ids here; fact ids once stored
@@ -85,6 +85,13 @@ class Fact(msgspec.Struct, frozen=True):
     who: str = "user"
     evidence: str = "user"
     id: str = ""  # ULID, given when it is first stored
+    title: str = ""  # what follows is only ever written by people
+    reason: str = ""
+    rejected: tuple[str, ...] = ()  # what was turned down
+    consequence: str = ""
+    revisit: str = ""  # when it should be looked at again
+    promoted: str = ""  # since when it is knowledge of the project, "" while it is a candidate
+    edited: tuple[str, ...] = ()  # fields that a person changed: what the session says later leaves them alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,16 @@ class FactChange:
     what: str  # new, superseded, closed, retracted, expired, active, narrowed
     at: str
     fact: Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A promoted fact, as a new session is told it."""
+
+    id: str
+    kind: str
+    text: str
+    since: str  # date on which it was said
 
 
 def changes(old: Stand, new: Stand, source: Source, at: str) -> tuple[FactChange, ...]:
@@ -127,7 +144,14 @@ def _what(was: Stated | None, pin: Stated) -> str:
 
 def _fact(pin: Stated, supersedes: tuple[str, ...], source: Source, at: str) -> Fact:
     where = {"session": source.session, "branch": source.branch, "message": pin.message}
-    told = {"client": source.client, "model": source.model, "cwd": source.cwd, "via": pin.via}
+    told = {
+        "client": source.client,
+        "model": source.model,
+        "cwd": source.cwd,
+        "git_branch": source.git_branch,
+        "git_commit": source.git_commit,
+        "via": pin.via,
+    }
     return Fact(
         pin=pin.id,
         kind=str(pin.kind),
@@ -148,25 +172,3 @@ def _fact(pin: Stated, supersedes: tuple[str, ...], source: Source, at: str) -> 
         fallen=pin.fallen,
         asked=pin.asked,
     )
-
-
-_FOLDER = re.compile(
-    r"(?:working (?:directory|folder)|\bcwd\"?)\s{0,4}(?:is|:|=)\s{0,4}[`\"']?"
-    r"([/~][^\s`\"'<>,;]*|[A-Za-z]:\\[^\s`\"'<>,;]*)"
-    r"|<cwd>\s*([^<\n]{1,400}?)\s*</cwd>",
-    re.IGNORECASE,
-)
-
-
-@lru_cache(maxsize=64)
-def folder_of(system_text: str) -> str:
-    """Gives the working directory that a client names in its system text, "" when it names none."""
-    found = _FOLDER.search(system_text[:200_000])
-    if not found:
-        return ""
-    return (found[1] or found[2]).rstrip("/\\.") or "/"
-
-
-def project_of(system_text: str, named: str = "") -> str:
-    """Gives the project's name: what a header or the path says, else the working directory, else ""."""
-    return named.strip() or folder_of(system_text)
