@@ -137,7 +137,7 @@ def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
     rules = load_rules(settings.pins.files, settings.pins.rules, marker=settings.pins.marker)
     profiles = _profiles(settings)
     key = load_key(key_path(os.environ), os.environ)
-    seal = Sealer(key, enabled=settings.redaction.enabled)
+    seal = Sealer(key, enabled=settings.redaction.enabled, people=settings.redaction.people)
     store = Store.open(settings.data, seal)
     counter, counters = Counter(), Counters()
     readiness = Readiness({"rules": True, "profiles": True, "store": True}, {"vocabulary": lambda: counter.ready})

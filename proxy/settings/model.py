@@ -147,9 +147,10 @@ class Facts(Group):
 
 
 class Redaction(Group):
-    """Secret values on disk."""
+    """Secret values on disk, and what leads to people."""
 
     enabled: bool = True
+    people: bool = False
 
 
 class Receipts(Group):

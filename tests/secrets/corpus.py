@@ -1,4 +1,4 @@
-"""Texts with secrets and without, made anew from their shapes: no real key, and nothing that a scanner would take for one.
+"""Texts with secrets and without, made from their shapes: no real key, and nothing that a scanner would take for one.
 
 A shape's class letters: A letters and digits, W those and - _, L lower case and digits, U upper case and digits, H hex,
 D digits, B base64, P a password with a sign in it.
