@@ -107,6 +107,7 @@ def build_pipeline(
             journal=Journal(
                 parts.store, parts.log, parts.counters, parts.seal, tool_output=settings.receipts.tool_output
             ),
+            seal=parts.seal,
         )
     )
 
@@ -138,6 +139,7 @@ def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
     profiles = _profiles(settings)
     key = load_key(key_path(os.environ), os.environ)
     seal = Sealer(key, enabled=settings.redaction.enabled, people=settings.redaction.people)
+    log.mask = seal.mask
     store = Store.open(settings.data, seal)
     counter, counters = Counter(), Counters()
     readiness = Readiness({"rules": True, "profiles": True, "store": True}, {"vocabulary": lambda: counter.ready})

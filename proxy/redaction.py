@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from typing import NamedTuple
@@ -150,6 +151,8 @@ class Sealer:
             pieces.append(f"{_MARK}{secret.kind}:{token}]")
             at = secret.end
             self._remember(secret.value)
+            if secret.kind == "authorization":
+                self._remember(_basic_password(secret.value))
         pieces.append(text[at:].replace(_MARK, _MARK + ":"))
         return "".join(pieces), self._encrypt(values)
 
@@ -176,6 +179,14 @@ class Sealer:
             return self._cipher.decrypt(stored[0], stored[1], token.encode()).decode("utf-8", "surrogatepass")
         except InvalidTag:  # sealed under another key
             return None
+
+
+def _basic_password(value: str) -> str:
+    """Gives the password in the credentials of Basic authorization, "" when it isn't that."""
+    try:
+        return b64decode(value, validate=True).decode("ascii").partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def _bytes(text: str) -> bytes:

@@ -24,6 +24,7 @@ from proxy.pipeline.passage import Outcome, Passage
 from proxy.pipeline.planner import Planner
 from proxy.pipeline.routing import Routing
 from proxy.pipeline.summarizing import Summarizer
+from proxy.redaction import Sealer
 from proxy.settings import Settings
 from proxy.store.ids import new_ulid
 from proxy.telemetry import Counters
@@ -50,6 +51,7 @@ class Equipment:
     counter: Counter
     counters: Counters
     journal: Journal
+    seal: Sealer
 
 
 class Pipeline:
@@ -61,7 +63,7 @@ class Pipeline:
         self._journal = equipment.journal
         settings, dialect, counter = equipment.settings, equipment.dialect, equipment.counter
         self._tools = Tools(counter.text, dialect, dialect.message)
-        self._summarizer = Summarizer(settings.summarizer, dialect, equipment.routing, counter)
+        self._summarizer = Summarizer(settings.summarizer, dialect, equipment.routing, counter, equipment.seal)
         self._planner = Planner(
             settings,
             dialect,

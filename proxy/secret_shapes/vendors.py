@@ -40,7 +40,7 @@ _FORMATS = {
     "age_key": (r"AGE-SECRET-KEY-1[A-Z0-9]{40,70}",),
     "wallet_key": (r"[xyz]prv[A-Za-z0-9]{100,112}",),
     "fly_token": (r"fm[12]_[A-Za-z0-9+/=_-]{40,2000}",),
-    "jwt": (r"eyJ[A-Za-z0-9_-]{8,4000}+\.eyJ[A-Za-z0-9_-]{8,8000}+\.[A-Za-z0-9_-]{8,2000}",),
+    "jwt": (r"eyJ[A-Za-z0-9_-]{8,4000}+\.eyJ[A-Za-z0-9_-]{8,8000}+(?:\.[A-Za-z0-9_-]{8,2000})?",),
     # A short prefix, then what must look random to count.
     "api_key": (
         (
@@ -66,8 +66,8 @@ _TELEGRAM = re.compile(r"AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])")
 # what the formats begin with: most long runs (numbers of requests, names in programs) needn't be looked at again
 _OPENINGS = frozenset(
     (
-        b"gi sk rk xa pp nv tv pu PM NR HR xk ls sq py gs r8 fw pc do nf sb np ps li nt se fi sh gl sn ru dc ds ph dt ve"
-        b" cf op da ci gh AT xo AK AS AI GO ya hf SG wh SK hv dp pa EA ke AG xp yp zp fm ey"
+        b"sk rk xa pp nv tv pu PM NR HR xk ls sq py gs r8 fw pc do nf sb np ps li nt se fi sh gl sn ru dc ds ph dt ve"
+        b" gi cf op da ci gh AT xo AK AS AI GO ya hf SG wh SK hv dp pa EA ke AG xp yp zp fm ey"
     ).split()
 )
 

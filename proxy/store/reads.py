@@ -43,7 +43,7 @@ class Reads:
         if row is None:
             return None
         record = msgspec.json.decode(self.unsealed(tenant, row[0]), type=BranchRecord)
-        state = msgspec.json.decode(row[1], type=BranchState)
+        state = msgspec.json.decode(self.unsealed(tenant, row[1]), type=BranchState)
         stored = StoredBranch(record, state, self._marks(branch), self._emissions(tenant, branch))
         return Loaded(stored, self.path(branch, row[2]), self.insertions(branch))
 
@@ -99,7 +99,9 @@ class Reads:
 
     def learnt(self, upstream: str, model: str) -> Learnt | None:
         """Gives what an upstream taught about a model, None when nothing."""
-        row = self._db.execute("SELECT * FROM learnt WHERE upstream = ? AND model = ?", (upstream, model)).fetchone()
+        row = self._db.execute(
+            "SELECT * FROM learnt WHERE upstream = ? AND model = ?", (upstream, self._seal.mask(model))
+        ).fetchone()
         return Learnt(*row) if row else None
 
     def quarantined(self, branch: str) -> frozenset[str]:

@@ -15,6 +15,7 @@ _TOKEN = re.compile(r"\[secret:[a-z_]{1,24}:([0-9a-f]{16})\]")
 _TEXTS = (
     ("messages", "body"),
     ("branches", "record"),
+    ("branches", "state"),
     ("emissions", "record"),
     ("insertions", "record"),
     ("receipts", "record"),

@@ -118,7 +118,7 @@ class Writer:
             body = self._sealed(tenant, message.raw.decode("utf-8", "surrogateescape"))
             self._db.execute(
                 "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)",
-                (tenant, message.digest, message.role, body, tokens, at),
+                (tenant, message.digest, self._name(tenant, message.role), body, tokens, at),
             )
         elif tokens and tokens != known[0]:
             self._db.execute(
@@ -131,7 +131,8 @@ class Writer:
         states = (*change.states, change.state) if change.state else change.states
         for state in states:
             self._db.execute(
-                "UPDATE branches SET state = ?, updated_at = ? WHERE id = ?", (_state(state), at, state.id)
+                "UPDATE branches SET state = ?, updated_at = ? WHERE id = ?",
+                (self._state(batch.tenant, state), at, state.id),
             )
         if change.marks and change.state:
             self._db.executemany(
@@ -171,6 +172,11 @@ class Writer:
             ),
         )
 
+    def _state(self, tenant: str, state: BranchState) -> str:
+        """A state is only numbers and hashes but for the closing words of the newest answer."""
+        text = _encode(state).decode()
+        return self._sealed(tenant, text) if any(key.text for key in state.answer) else text
+
     def _path(self, batch: Batch, at: str) -> None:
         if batch.path:
             self._db.executemany(
@@ -198,8 +204,8 @@ class Writer:
                         receipt.id,
                         receipt.session,
                         receipt.branch,
-                        call.id,
-                        call.name,
+                        self.plain(tenant, call.id),
+                        self._name(tenant, call.name),
                         call.arguments,
                         outcome,
                         call.origin,
@@ -223,7 +229,14 @@ class Writer:
     def _learnt(self, learnt: Learnt) -> None:
         self._db.execute(
             "INSERT OR REPLACE INTO learnt VALUES (?, ?, ?, ?, ?, ?)",
-            (learnt.upstream, learnt.model, learnt.ratio, learnt.samples, learnt.window, learnt.window_until),
+            (
+                learnt.upstream,
+                self._seal.mask(learnt.model),
+                learnt.ratio,
+                learnt.samples,
+                learnt.window,
+                learnt.window_until,
+            ),
         )
 
     def _facts(self, tenant: str, changes: Iterable[FactChange]) -> list[tuple[int, str, str]]:
@@ -281,10 +294,6 @@ def event_line(seq: int, at: str, what: str, record: str) -> str:
     """Gives one line of the JSONL view: the event's number, time and name, and the fact as it stood then."""
     head = _encode({"event": seq, "at": at, "what": what}).decode()
     return f"{head[:-1]},{record[1:]}\n"
-
-
-def _state(state: BranchState) -> str:
-    return _encode(state).decode()
 
 
 def _pins_in(fact: Fact) -> tuple[str, ...]:
