@@ -29,6 +29,8 @@ COUNTERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "retries_total": ("Requests that were sent a second time after a refusal.", ()),
     "errors_total": ("Requests that got an error of Goalkeeper's own, or no whole answer.", ("code",)),
     "tokens_saved_total": ("Tokens that clients sent and the upstream didn't have to read (estimate).", ()),
+    "classifier_requests_total": ("Turns about which a model was to be asked.", ("outcome",)),
+    "classifier_proposals_total": ("Proposals of that model: kept, or why they were dropped.", ("outcome",)),
     "pins_given_way_total": ("Requests in which pinned words didn't fit as they were.", ()),
 }
 

@@ -43,8 +43,8 @@ class Serving:
 @contextlib.asynccontextmanager
 async def serving(folder: Path, upstream_url: str, **settings: Any) -> AsyncIterator[Serving]:
     """Runs a proxy on a data folder before an upstream; at the end all is on disk, and the log complete."""
-    pins = {"files": [packaged_folder() / "pins.yaml"]}
-    read = Settings(upstream={"url": upstream_url}, data=folder, pins=pins, **settings)
+    usual = {"pins": {"files": [packaged_folder() / "pins.yaml"]}}
+    read = Settings(upstream={"url": upstream_url}, data=folder, **usual | settings)
     stream = io.StringIO()
     log, upstream = Log(stream), open_upstream(read)
     assembly = assemble(read, upstream, log)

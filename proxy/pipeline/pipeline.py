@@ -17,6 +17,7 @@ from proxy.errors import ClientGone, GoalkeeperError, InvalidRewrite, Unreadable
 from proxy.exchange import Call, Copy, Incoming, Sink, early_reply, relay
 from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.case import Case
+from proxy.pipeline.classifying import Classifier
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.journal import Journal
 from proxy.pipeline.outgoing import headers_of
@@ -52,6 +53,7 @@ class Equipment:
     counters: Counters
     journal: Journal
     seal: Sealer
+    classifier: Classifier | None = None
 
 
 class Pipeline:
@@ -224,6 +226,7 @@ class Pipeline:
             if answered:
                 self._learn(passage, answer.prompt_tokens)
                 self._prepare_summary(passage)
+                self._classify(passage)
             receipt = self._journal.receipt(passage, outcome, answer)
             if case is not None:
                 self._with.conversations.close(case, receipt, answer if answered else None, passage.standing)
@@ -246,6 +249,12 @@ class Pipeline:
         state.memory = replace(state.memory, estimate=told[0], reported=told[1])
         if not known:
             passage.flagged("usage_outside", f"reported {prompt_tokens} tokens for an estimate of {estimate}")
+
+    def _classify(self, passage: Passage) -> None:
+        """Starts to ask a model about what the rules left open (classifier.model)."""
+        classifier, case = self._with.classifier, passage.case
+        if classifier is not None and case is not None and "bypass" not in passage.flags:
+            classifier.consider(passage.call, case, self._with.conversations.rules)
 
     def _prepare_summary(self, passage: Passage) -> None:
         """Starts the summary for the next cut when that is near (summarizer.when: background)."""

@@ -21,7 +21,7 @@ from proxy.settings.model import Summarizer as SummarizerSettings
 from proxy.tokens import Counter
 
 INTERNAL = ("x-goalkeeper-internal", "summary")
-_PASSED_ON = frozenset(
+PASSED_ON = frozenset(
     {
         "anthropic-version",
         "api-key",
@@ -60,7 +60,7 @@ class Summarizer:
         return Summary(text, cut.start, cut.end, model, answer.prompt_tokens + answer.completion_tokens)
 
     async def _ask(self, call: Call, model: str, body: bytes) -> bytes:
-        headers = [(name, value) for name, value in call.headers if name.lower() in _PASSED_ON]
+        headers = [(name, value) for name, value in call.headers if name.lower() in PASSED_ON]
         headers += [("Content-Type", "application/json"), ("Accept", "application/json")]
         try:
             async with asyncio.timeout(self._settings.timeout_seconds):

@@ -11,8 +11,10 @@ _KEY_BLOCK = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _KEY_BLOCK_LIMIT = 16_000
 _CUT_OFF = re.compile(r"(?:[A-Za-z0-9+/=\n\r]|\\{1,4}[nr](?![a-z]{3})){0,16000}+")
 _PHRASE = re.compile(
-    r"(?:phrase|mnemonic)s?\\{0,3}[\"'`]?(?:[ \t]{1,2}(?:is|was|ist|lautet|est|es)\b)?[ \t]{0,4}(?P<sign>[:=])?[ \t]{0,4}"
-    r"(?:\\{0,3}[\"'`])?(?P<value>(?:[a-z]{3,8}[ ]){11}(?:(?:[a-z]{3,8}[ ]){3}){0,4}[a-z]{3,8})(?![a-z])(?P<more>[ ][a-z])?",
+    r"(?:phrase|mnemonic)s?\\{0,3}[\"'`]?(?:[ \t]{1,2}(?:is|was|ist|lautet|est|es)\b)?[ \t]{0,4}"
+    r"(?P<sign>[:=])?[ \t]{0,4}"
+    r"(?:\\{0,3}[\"'`])?(?P<value>(?:[a-z]{3,8}[ ]){11}(?:(?:[a-z]{3,8}[ ]){3}){0,4}[a-z]{3,8})(?![a-z])"
+    r"(?P<more>[ ][a-z])?",
     re.IGNORECASE,
 )
 

@@ -88,14 +88,17 @@ class Reads:
     def pin_edits(self, session: str, after_seq: int = 0) -> tuple[PinEdit, ...]:
         """Gives what people changed by hand in a session after an edit, the oldest first."""
         rows = self._db.execute(
-            "SELECT seq, session, action, pin, kind, text, at, tenant FROM pin_edits"
+            "SELECT seq, session, action, pin, kind, text, at, tenant, rule, turn, start, stop FROM pin_edits"
             " WHERE session = ? AND seq > ? ORDER BY seq",
             (session, after_seq),
         )
         return tuple(
-            PinEdit(seq, of, action, pin, kind, self.unsealed(tenant, text), at)
-            for seq, of, action, pin, kind, text, at, tenant in rows
-        )
+            PinEdit(
+                seq, of, action, pin, kind, self.unsealed(tenant, text), at,
+                rule, bytes.fromhex(turn), (start, stop) if turn else None,
+            )
+            for seq, of, action, pin, kind, text, at, tenant, rule, turn, start, stop in rows
+        )  # fmt: skip
 
     def learnt(self, upstream: str, model: str) -> Learnt | None:
         """Gives what an upstream taught about a model, None when nothing."""
