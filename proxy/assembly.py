@@ -15,6 +15,7 @@ from proxy.dialects.known import all_dialects
 from proxy.exchange import Exchange, PassThrough
 from proxy.pins.rules import RuleSet, load_rules
 from proxy.pipeline.calibration import Calibrations, Known
+from proxy.pipeline.classifying import Classifier, Way
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.journal import Journal
 from proxy.pipeline.pipeline import Equipment, Pipeline
@@ -55,6 +56,7 @@ class Parts:
     counter: Counter
     counters: Counters
     log: Log
+    classifying: Sender | None = None  # the classifier's own way to its model, None where it takes the routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,23 @@ def build_pipeline(
             journal=Journal(
                 parts.store, parts.log, parts.counters, parts.seal, tool_output=settings.receipts.tool_output
             ),
+            seal=parts.seal,
+            classifier=_classifier(parts, dialect, routing),
         )
     )
+
+
+def _classifier(parts: Parts, dialect: Dialect, routing: Routing) -> Classifier | None:
+    """Gives what asks a model about open turns; on the same upstream it asks with the request's own credentials."""
+    settings = parts.settings.classifier
+    if settings.model is None:
+        return None
+    key = os.environ.get(settings.key_env, "") if settings.key_env else ""
+    if parts.classifying is not None:
+        way = Way(parts.classifying, Chat(), key or None)
+    else:
+        way = Way(routing.sender(settings.model), dialect, key or None, passes_credentials=not settings.key_env)
+    return Classifier(settings, way, parts.store, parts.seal, parts.counters)
 
 
 def _calibrations(parts: Parts, routing: Routing, path: str, known: Known) -> Calibrations:
@@ -140,12 +157,14 @@ def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
     rules = load_rules(settings.pins.files, settings.pins.rules, marker=settings.pins.marker)
     profiles = _profiles(settings)
     key = load_key(key_path(os.environ), os.environ)
-    seal = Sealer(key, enabled=settings.redaction.enabled)
+    seal = Sealer(key, enabled=settings.redaction.enabled, people=settings.redaction.people)
+    log.mask = seal.mask
     store = Store.open(settings.data, seal, lambda error: log.error("not_stored", exc_info=error))
     counter, counters = Counter(), Counters()
     readiness = Readiness({"rules": True, "profiles": True, "store": True}, {"vocabulary": lambda: counter.ready})
     reading = attach(settings.data)
-    parts = Parts(settings, upstream, store, seal, key, rules, profiles, counter, counters, log)
+    asking = _asking(settings)
+    parts = Parts(settings, upstream, store, seal, key, rules, profiles, counter, counters, log, asking)
     others = _others(settings)
     routing = Routing(upstream, {key: _sender(one, upstream, others) for key, one in settings.routes.items()})
     models = build_models(parts, routing)
@@ -160,7 +179,8 @@ def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
         reading.close()
         store.close()
 
-    return Assembly(models, passing, doors, tuple(others.values()), lambda: store.run(forget), close)
+    opened = (*others.values(), asking) if isinstance(asking, Upstream) else tuple(others.values())
+    return Assembly(models, passing, doors, opened, lambda: store.run(forget), close)
 
 
 def _others(settings: Settings) -> dict[str, Upstream]:
@@ -173,6 +193,16 @@ def _sender(route: Route, default: Upstream, others: Mapping[str, Upstream]) -> 
     if route.provider == "litellm":
         return Litellm(model=route.model, url=route.url)
     return others.get(route.url or "", default)
+
+
+def _asking(settings: Settings) -> Sender | None:
+    """Opens the classifier's own way to its model, where the settings name one."""
+    asked = settings.classifier
+    if asked.model is None:
+        return None
+    if asked.provider == "litellm":
+        return Litellm(model=asked.model, url=asked.url)
+    return open_upstream(settings, asked.url) if asked.url else None
 
 
 def _profiles(settings: Settings) -> Profiles:

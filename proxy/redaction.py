@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from typing import NamedTuple
@@ -16,7 +17,7 @@ import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from proxy.secret_shapes import Secret, shapes_in
+from proxy.secret_shapes import Secret, people_in, shapes_in
 
 Lookup = Callable[[str], tuple[bytes, bytes] | None]  # token → (nonce, sealed)
 
@@ -24,6 +25,7 @@ _MARK = "[secret:"
 _TOKEN = re.compile(r"\[secret:(?::|([a-z_]{1,24}):([0-9a-f]{16})\])")
 _WHOLE = re.compile(r'"\[secret:json:([0-9a-f]{16})\]"')
 _KNOWN_LIMIT = 64
+_AGAIN_LIMIT = 64  # values of one text that are looked for once more in all of it: each look costs
 
 
 class Sealed(NamedTuple):
@@ -34,16 +36,24 @@ class Sealed(NamedTuple):
     sealed: bytes
 
 
-def find(text: str, known: Iterable[str] = ()) -> list[Secret]:
-    """Gives the secret values of a text in order, none overlapping; `known` values count wherever they stand."""
+def find(text: str, known: Iterable[str] = (), *, people: bool = False) -> list[Secret]:
+    """Gives the secret values of a text in order, none overlapping; `known` values count wherever they stand.
+
+    With `people` e-mail addresses and phone numbers count too.
+    """
     found = shapes_in(text)
-    again = {secret.value: secret.kind for secret in found if telling(secret.value)}
+    if people:
+        found += people_in(text)
+    again: dict[str, str] = {}
+    for secret in found:
+        if len(again) < _AGAIN_LIMIT and telling(secret.value):
+            again.setdefault(secret.value, secret.kind)
     for value in known:
         if value in text:
             again.setdefault(value, "known")
     for value, kind in again.items():
         found.extend(_occurrences(text, value, kind))
-    return _disjoint(found) if found else found
+    return _disjoint(text, found) if found else found
 
 
 def telling(value: str) -> bool:
@@ -58,27 +68,27 @@ def _occurrences(text: str, value: str, kind: str) -> Iterator[Secret]:
         at = text.find(value, at + len(value))
 
 
-def _disjoint(found: list[Secret]) -> list[Secret]:
-    """Keeps the first and longest of what overlaps; shapes stand before repetitions of equal extent."""
-    kept: list[Secret] = []
+def _disjoint(text: str, found: list[Secret]) -> list[Secret]:
+    """Keeps the first and longest of what overlaps; what several cover together is hidden as one."""
+    kept: list[tuple[int, int, str]] = []
     for secret in sorted(found, key=lambda secret: (secret.start, -secret.end)):
-        if not kept or secret.start >= kept[-1].end:
-            kept.append(secret)
-        elif secret.end > kept[-1].end:  # they overlap: what both cover is hidden as one
-            last = kept[-1]
-            value = last.value + secret.value[last.end - secret.start :]
-            kept[-1] = Secret(last.start, secret.end, last.kind, value)
-    return kept
+        if not kept or secret.start >= kept[-1][1]:
+            kept.append((secret.start, secret.end, secret.kind))
+        elif secret.end > kept[-1][1]:
+            kept[-1] = (kept[-1][0], secret.end, kept[-1][2])
+    return [Secret(start, end, kind, text[start:end]) for start, end, kind in kept]
 
 
 class Sealer:
     """Replaces secret values by tokens, and back.
 
-    Without a key values are masked for good; switched off, text passes as it is.
+    Without a key values are masked for good; switched off, text passes as it is. With `people` e-mail addresses and
+    phone numbers are sealed too.
     """
 
-    def __init__(self, key: bytes | None, *, enabled: bool = True) -> None:
+    def __init__(self, key: bytes | None, *, enabled: bool = True, people: bool = False) -> None:
         self.enabled = enabled
+        self._people = people
         self._hash_key = blake2b(key or os.urandom(32), person=b"token", digest_size=32).digest()
         self._cipher = AESGCM(blake2b(key, person=b"seal", digest_size=32).digest()) if key else None
         self._known: dict[str, None] = {}
@@ -89,13 +99,13 @@ class Sealer:
 
     def mask(self, text: str) -> str:
         """Gives the text with `[secret:KIND:HASH]` for each value: for logs and exports, not to be reversed."""
-        return self._replace(text, find(text, tuple(self._known)))[0] if self.enabled else text
+        return self._replace(text, self._found(text))[0] if self.enabled else text
 
     def seal(self, text: str) -> tuple[str, list[Sealed]]:
         """Gives the masked text and the encrypted values; `unseal` turns it back, character for character."""
         if not self.enabled:
             return text.replace(_MARK, _MARK + ":") if _MARK in text else text, []
-        found = find(text, tuple(self._known))
+        found = self._found(text)
         if not found and _MARK not in text:
             return text, []
         return self._replace(text, found)
@@ -133,6 +143,9 @@ class Sealer:
         """Gives a sealed value, None without its key."""
         return self._decrypt(token, lambda _: (nonce, sealed))
 
+    def _found(self, text: str) -> list[Secret]:
+        return find(text, tuple(self._known), people=self._people)
+
     def _replace(self, text: str, found: list[Secret]) -> tuple[str, list[Sealed]]:
         pieces, values, at = [], {}, 0
         for secret in found:
@@ -142,6 +155,8 @@ class Sealer:
             pieces.append(f"{_MARK}{secret.kind}:{token}]")
             at = secret.end
             self._remember(secret.value)
+            if secret.kind == "authorization":
+                self._remember(_basic_password(secret.value))
         pieces.append(text[at:].replace(_MARK, _MARK + ":"))
         return "".join(pieces), self._encrypt(values)
 
@@ -168,6 +183,14 @@ class Sealer:
             return self._cipher.decrypt(stored[0], stored[1], token.encode()).decode("utf-8", "surrogatepass")
         except InvalidTag:  # sealed under another key
             return None
+
+
+def _basic_password(value: str) -> str:
+    """Gives the password in the credentials of Basic authorization, "" when it isn't that."""
+    try:
+        return b64decode(value, validate=True).decode("ascii").partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def _bytes(text: str) -> bytes:

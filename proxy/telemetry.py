@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from queue import SimpleQueue
 from traceback import extract_tb
@@ -31,6 +31,8 @@ COUNTERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "errors_total": ("Requests that got an error of Goalkeeper's own, or no whole answer.", ("code",)),
     "tokens_saved_total": ("Tokens that clients sent and the upstream didn't have to read (estimate).", ()),
     "truncated_silently_total": ("Answers for which the upstream had read far less than it was sent.", ()),
+    "classifier_requests_total": ("Turns about which a model was to be asked.", ("outcome",)),
+    "classifier_proposals_total": ("Proposals of that model: kept, or why they were dropped.", ("outcome",)),
     "pins_given_way_total": ("Requests in which pinned words didn't fit as they were.", ()),
 }
 
@@ -80,9 +82,12 @@ def masked(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 class Log:
-    """Writes one JSON line for each event, in a thread of its own: a slow reader of stderr slows no request."""
+    """Writes one JSON line for each event, in a thread of its own: a slow reader of stderr slows no request.
 
-    __slots__ = ("_queue", "_stream", "_thread", "dropped")
+    Every text in a line passes `mask`, which whoever knows the key sets.
+    """
+
+    __slots__ = ("_queue", "_stream", "_thread", "dropped", "mask")
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -90,6 +95,7 @@ class Log:
         self._thread = threading.Thread(target=self._write, name="log", daemon=True)
         self._thread.start()
         self.dropped = 0
+        self.mask: Callable[[str], str] = str
 
     def info(self, event: str, **fields: object) -> None:
         """Logs an event; when nobody has read the last ten thousand, it is dropped and counted."""
@@ -115,17 +121,18 @@ class Log:
         while (item := self._queue.get()) is not None:
             level, event, fields = item
             logger = logger or _json_logger(self._stream)
-            getattr(logger, level)(event, **{name: _plain(value) for name, value in fields.items()})
+            getattr(logger, level)(event, **{name: self._plain(value) for name, value in fields.items()})
             if self._queue.empty():
                 time.sleep(_PAUSE_SECONDS)
 
-
-def _plain(value: object) -> object:
-    if isinstance(value, datetime):
-        return value.isoformat(timespec="milliseconds")
-    if isinstance(value, BaseException):
-        return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in extract_tb(value.__traceback__)]
-    return value
+    def _plain(self, value: object) -> object:
+        if isinstance(value, str):
+            return self.mask(value)
+        if isinstance(value, datetime):
+            return value.isoformat(timespec="milliseconds")
+        if isinstance(value, BaseException):
+            return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in extract_tb(value.__traceback__)]
+        return value
 
 
 def _json_logger(stream: TextIO) -> structlog.typing.FilteringBoundLogger:

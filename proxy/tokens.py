@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from proxy.transcript import Message, Part, digest_of
 
@@ -171,9 +172,17 @@ class Calibration:
         return self.window if now < self.window_until else 0
 
 
+class _Row(NamedTuple):
+    """What litellm's table says of a model: input window in tokens, US dollars for a token read and written."""
+
+    window: int
+    read: float
+    written: float
+
+
 @cache
-def _table() -> dict[str, int]:
-    """Input windows by model name, from the JSON in litellm's folder, read without importing litellm."""
+def _table() -> dict[str, _Row]:
+    """What the JSON in litellm's folder says, by model name, read without importing litellm."""
     litellm = find_spec("litellm")
     if not litellm or not litellm.origin:
         return {}
@@ -181,18 +190,32 @@ def _table() -> dict[str, int]:
     if not file.is_file():
         return {}
     rows = json.loads(file.read_text())
-    return {
-        name.lower(): int(row["max_input_tokens"])
-        for name, row in rows.items()
-        if isinstance(row, dict) and isinstance(row.get("max_input_tokens"), int)
-    }
+    return {name.lower(): _row(row) for name, row in rows.items() if isinstance(row, dict)}
+
+
+def _row(row: Mapping[str, object]) -> _Row:
+    window = row.get("max_input_tokens")
+    read, written = (row.get(name) for name in ("input_cost_per_token", "output_cost_per_token"))
+    return _Row(
+        window if isinstance(window, int) else 0,
+        float(read) if isinstance(read, (int, float)) else -1.0,
+        float(written) if isinstance(written, (int, float)) else 0.0,
+    )
+
+
+def _listed(model: str) -> _Row | None:
+    """A provider prefix (`openai/gpt-5`) is tried with and without."""
+    name = model.lower()
+    return _table().get(name) or _table().get(name.rpartition("/")[2])
 
 
 def table_window(model: str) -> int:
-    """Gives a model's input window in tokens from litellm's table, 0 when it isn't listed.
+    """Gives a model's input window in tokens from litellm's table, 0 when it isn't listed."""
+    row = _listed(model)
+    return row.window if row else 0
 
-    A provider prefix (`openai/gpt-5`) is tried with and without.
-    """
-    table = _table()
-    name = model.lower()
-    return table.get(name) or table.get(name.rpartition("/")[2], 0)
+
+def price_of(model: str) -> tuple[float, float] | None:
+    """Gives the US dollars for a token read and a token written from litellm's table, None when they aren't listed."""
+    row = _listed(model)
+    return (row.read, row.written) if row and row.read >= 0 else None

@@ -10,6 +10,8 @@ from proxy.pipeline.routing import Routing
 from proxy.providers import Litellm, ProviderReply
 from proxy.upstream import Upstream
 from tests.fake_model import FakeModel
+from tests.pipeline.test_classifying import FACT, GOAL, NO_RULES, Judge, facts, proposes, said
+from tests.serving import serving
 
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 HEADERS = (("Authorization", "Bearer sk-route-key-000000"),)
@@ -64,3 +66,16 @@ async def test_what_was_looked_at_is_read_again():
     assert await reply.head(2) == b"ab"
     assert await reply.read() == b"abcd"
     assert reply.header("content-type") == "application/json"
+
+
+async def test_a_classifier_behind_litellm_proposes_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("JUDGE_KEY", "judge-own-key-7")
+    asked = {"provider": "litellm", "model": "openai/judge", "key_env": "JUDGE_KEY", "timeout_seconds": 60}
+    async with Judge(proposes(FACT)) as judge:
+        way = {**asked, "url": f"{judge.url}/v1"}
+        async with serving(tmp_path / "data", judge.url, pins=NO_RULES, classifier=way) as proxy:
+            await said(proxy, GOAL, FACT)
+            (fact,) = await facts(proxy)
+    assert fact["quote"] == FACT
+    assert judge.questions[0].header("authorization") == "Bearer judge-own-key-7"

@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     doing = parser.add_subparsers(dest="doing", required=True, metavar="show")
     show = doing.add_parser("show", help="show a message, or all messages that an inserted block stands for")
     show.add_argument("id", help="digest of a message or id of an insertion, or the beginning of one, or last")
-    show.add_argument("--raw", action="store_true", help="the client's own bytes, one message a line")
+    show.add_argument("--raw", action="store_true", help="the client's own bytes with their secret values")
     add_json_flag(show)
 
 
@@ -67,11 +67,19 @@ def _covered(data: Data, prefix: str) -> list[str]:
 
 
 def _entry(data: Data, digest: str, role: str, tenant: str) -> queries.Row:
+    """Gives a message as it is stored, secret values masked; its own bytes are under `raw`."""
     raw = data.reads.load_messages(tenant, [digest])[digest]
-    parts = read_stored(raw).parts
+    row = data.db.execute("SELECT body FROM messages WHERE tenant = ? AND digest = ?", (tenant, digest)).fetchone()
+    parts = read_stored(row[0].encode()).parts
     calls = [f"{part.name} {part.text}" for part in parts if part.kind == "call"]
     texts = [part.text for part in parts if part.kind in ("text", "result")]
-    return {"id": digest, "role": role, "text": "\n".join(texts + calls), "body": msgspec.json.decode(raw), "raw": raw}
+    return {
+        "id": digest,
+        "role": role,
+        "text": "\n".join(texts + calls),
+        "body": msgspec.json.decode(row[0]),
+        "raw": raw,
+    }
 
 
 def _together(name: str, entries: list[queries.Row]) -> queries.Row:

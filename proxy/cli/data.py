@@ -28,7 +28,9 @@ class Data:
 def open_data(args: argparse.Namespace) -> Data:
     """Opens what the settings name. Raises StoreError when nothing was stored there yet, ConfigError."""
     settings = settings_of(args)
-    seal = Sealer(read_key(key_path(os.environ), os.environ), enabled=settings.redaction.enabled)
+    seal = Sealer(
+        read_key(key_path(os.environ), os.environ), enabled=settings.redaction.enabled, people=settings.redaction.people
+    )
     db = attach(settings.data)
     migrate(db)  # what an older version left
     return Data(db, Reads(db, seal), seal, settings)

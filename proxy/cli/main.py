@@ -43,14 +43,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(importlib.import_module(COMMANDS[args.command][0]).run(args))
     except (ConfigError, BadRequest) as error:
-        print(printable(str(error)), file=sys.stderr)
+        print(_told(str(error)), file=sys.stderr)
         return 2
     except GoalkeeperError as error:
-        print(printable(f"goalkeeper: {error}"), file=sys.stderr)
+        print(_told(f"goalkeeper: {error}"), file=sys.stderr)
         return 1
     except BrokenPipeError:  # `goalkeeper facts | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _told(error: str) -> str:
+    """Gives an error's words fit for a terminal and for whatever log they end up in: a setting can hold a password."""
+    from proxy.redaction import Sealer  # noqa: PLC0415 (only where something went wrong)
+
+    return printable(Sealer(None).mask(error))
 
 
 def printable(text: str) -> str:

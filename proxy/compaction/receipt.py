@@ -32,9 +32,9 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     model: str = ""
     dialect: str = ""
     path: str = ""
-    relation: str = (
-        ""  # new, extends, resend, rewound, edited, forked, compacted, derived, ambiguous, subagent, side, summary
-    )
+    # new, extends, resend, rewound, edited, forked, compacted, derived, ambiguous, subagent, side, summary;
+    # classifier: a request of our own about the turns of another one
+    relation: str = ""
     session_match: str = ""  # header, client_id, chain, tail_overlap, summary_text, new
     match_detail: str = ""
     candidates: tuple[str, ...] = ()
@@ -53,6 +53,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     prompt_tokens: int = 0  # reported by the upstream, cache included
     cached_tokens: int = 0
     completion_tokens: int = 0
+    cost_usd: float = 0.0  # of a request of our own (relation classifier), 0 where the price isn't known
     status: int = 0
     attempts: int = 0
     changed: bool = False  # whether the forwarded bytes differ from the client's

@@ -41,11 +41,17 @@ class Summary:
     tokens: int
 
 
-def source_text(messages: Sequence[Message], count: Callable[[str], int], window: int) -> str:
-    """Gives the span as text, shortened turn by turn to fit `window` tokens; first and last turn are always in it."""
+def source_text(
+    messages: Sequence[Message], count: Callable[[str], int], window: int, mask: Callable[[str], str]
+) -> str:
+    """Gives the span as text, shortened turn by turn to fit `window` tokens; first and last turn are always in it.
+
+    Secret values are masked first: cut in two they would no longer be known as such.
+    """
     limit = 4_000
+    said = [(message.role, mask(_spoken(message))) for message in messages]
     while True:
-        lines = [f"{message.role}: {one_line(_spoken(message), limit)}" for message in messages]
+        lines = [f"{role}: {one_line(text, limit)}" for role, text in said]
         text = "\n".join(lines)
         if limit <= 60 or not window or count(text) <= window:
             return text

@@ -171,4 +171,5 @@ def _fact(pin: Stated, supersedes: tuple[str, ...], source: Source, at: str) -> 
         supersedes=supersedes,
         fallen=pin.fallen,
         asked=pin.asked,
+        evidence="model" if pin.rule == "classifier" else "user",  # the words are the user's, that they bind isn't
     )

@@ -30,6 +30,9 @@ class Edit:
     pin: str = ""  # id of the pin to close or retract
     text: str = ""
     kind: Kind = "constraint"
+    rule: str = "by hand"
+    turn: bytes = b""  # key of the human turn whose words `text` are, from which character to which
+    span: tuple[int, int] | None = None
 
 
 def pin_id(key: bytes, span: tuple[int, int] | None, occurrence: int) -> str:
@@ -69,6 +72,9 @@ def amend(ledger: Ledger, edits: Sequence[Edit]) -> Ledger:
     """Applies what people changed by hand, in order."""
     pins = list(ledger.pins)
     for edit in edits:
+        if edit.action == "add" and edit.turn:
+            pins += _proposed(ledger, pins, edit)
+            continue
         if edit.action == "add":
             key = blake2b(edit.text.encode(), digest_size=16).digest()
             count = sum(pin.rule == "by hand" and pin.text == edit.text for pin in pins)
@@ -78,6 +84,20 @@ def amend(ledger: Ledger, edits: Sequence[Edit]) -> Ledger:
         status = Status.CLOSED if edit.action == "close" else Status.RETRACTED
         pins = [replace(pin, status=status, by_hand=True) if pin.id == edit.pin else pin for pin in pins]
     return Ledger(tuple(pins), ledger.history)
+
+
+def _proposed(ledger: Ledger, pins: Sequence[Pin], edit: Edit) -> list[Pin]:
+    """Gives the pin of words that a model proposed, where their turn was said and nothing of it binds already."""
+    entry = next((entry for entry in ledger.history if entry.key == edit.turn), None)
+    if entry is None or not edit.span or entry.text[slice(*edit.span)] != edit.text:
+        return []
+    identity = pin_id(edit.turn, edit.span, 0)
+    if any(pin.id == identity for pin in pins):
+        return []
+    pin = Pin(
+        identity, edit.kind, edit.text, edit.turn, entry.turn, entry.message, edit.rule, span=edit.span, via=entry.via
+    )
+    return [pin]
 
 
 def _passing(ledger: Ledger, pins: tuple[Pin, ...], turn: HumanTurn, verdict: Verdict) -> Ledger:

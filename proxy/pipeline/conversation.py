@@ -354,7 +354,9 @@ class Conversations:
             return
         state.edit_mark = mark
         for edit in self._store.pin_edits(session, state.edit_seq):
-            state.edits = (*state.edits, Edit(edit.action, edit.pin, edit.text, edit.kind))  # type: ignore[arg-type]
+            kind: Any = edit.kind
+            change = Edit(edit.action, edit.pin, edit.text, kind, edit.rule, edit.turn, edit.span)
+            state.edits = (*state.edits, change)
             state.edit_seq = edit.seq
 
     def _record(self, case: Case, state: BranchState, view: View) -> Case:

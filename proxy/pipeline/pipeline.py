@@ -18,6 +18,7 @@ from proxy.errors import ClientGone, GoalkeeperError, InvalidRewrite, Unreadable
 from proxy.exchange import Call, Copy, Incoming, Sink, early_reply, relay
 from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.case import Case
+from proxy.pipeline.classifying import Classifier
 from proxy.pipeline.condensing import Condenser
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.glance import Glance
@@ -28,6 +29,7 @@ from proxy.pipeline.planner import Planner
 from proxy.pipeline.routing import Routing, model_of
 from proxy.pipeline.summarizing import Summarizer
 from proxy.pipeline.weighing import doubtful, read_tokens, warning, weighed
+from proxy.redaction import Sealer
 from proxy.settings import Settings
 from proxy.store.ids import new_ulid
 from proxy.telemetry import Counters
@@ -55,6 +57,8 @@ class Equipment:
     counter: Counter
     counters: Counters
     journal: Journal
+    seal: Sealer
+    classifier: Classifier | None = None
 
 
 class Pipeline:
@@ -66,7 +70,7 @@ class Pipeline:
         self._journal = equipment.journal
         settings, dialect, counter = equipment.settings, equipment.dialect, equipment.counter
         self._tools = Tools(counter.text, dialect, dialect.message)
-        self._summarizer = Summarizer(settings.summarizer, dialect, equipment.routing, counter)
+        self._summarizer = Summarizer(settings.summarizer, dialect, equipment.routing, counter, equipment.seal)
         self._condenser = Condenser(settings.reasoning, dialect, equipment.routing, equipment.counters)
         self._planner = Planner(
             settings,
@@ -278,6 +282,7 @@ class Pipeline:
                 self._prepare_summary(passage)
                 self._glance.learn(passage)
                 self._condenser.prepare(passage, self._tools)
+                self._classify(passage)
             receipt = self._journal.receipt(passage, outcome, answer)
             if case is not None:
                 calls = partial(self._journal.calls, case, answer)
@@ -306,6 +311,12 @@ class Pipeline:
         state.memory = replace(state.memory, estimate=told[0], reported=told[1])
         if not known and not state.weight.truncated:
             passage.flagged("usage_outside", f"reported {prompt_tokens} tokens for an estimate of {estimate}")
+
+    def _classify(self, passage: Passage) -> None:
+        """Starts to ask a model about what the rules left open (classifier.model)."""
+        classifier, case = self._with.classifier, passage.case
+        if classifier is not None and case is not None and "bypass" not in passage.flags:
+            classifier.consider(passage.call, case, self._with.conversations.rules)
 
     def _prepare_summary(self, passage: Passage) -> None:
         """Starts the summary for the next cut when that is near (summarizer.when: background)."""

@@ -16,6 +16,7 @@ from proxy.errors import GoalkeeperError
 from proxy.exchange import Call, Copy
 from proxy.pipeline.case import Track
 from proxy.pipeline.routing import Routing
+from proxy.redaction import Sealer
 from proxy.settings.model import Summarizer as SummarizerSettings
 from proxy.tokens import Counter
 
@@ -36,18 +37,21 @@ PASSED_ON = frozenset(
 class Summarizer:
     """Writes summaries: awaited (inline), or ahead of the next cut (background)."""
 
-    def __init__(self, settings: SummarizerSettings, dialect: Dialect, routing: Routing, counter: Counter) -> None:
+    def __init__(
+        self, settings: SummarizerSettings, dialect: Dialect, routing: Routing, counter: Counter, seal: Sealer
+    ) -> None:
         self._settings = settings
         self._dialect = dialect
         self._routing = routing
         self._counter = counter
+        self._mask = seal.mask
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def summary(self, call: Call, view: View, cut: Insertion, policy: Policy) -> Summary:
         """Gives a validated summary of the messages that a cut takes out. Raises GoalkeeperError."""
         leaving = [view.messages[index] for index in range(view.place(cut.start), view.place(cut.end))]
         room = int(policy.budget.hard / max(policy.ratio, 0.01) * 0.8) - self._settings.max_tokens
-        source = source_text(leaving, self._counter.text, max(room, 500) if policy.budget.hard else 0)
+        source = source_text(leaving, self._counter.text, max(room, 500) if policy.budget.hard else 0, self._mask)
         model = self._settings.model or view.transcript.model
         asked = self._dialect.question(model, INSTRUCTION, framed(source), self._settings.max_tokens)
         answered = await self._ask(call, model, asked)

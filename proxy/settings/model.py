@@ -147,6 +147,23 @@ class Reasoning(Group):
     max_tokens: Positive = 8192
 
 
+class Classifier(Group):
+    """A model that may propose what the rules left open."""
+
+    model: Annotated[str, Field(min_length=1)] | None = None
+    provider: Literal["http", "litellm"] = "http"
+    url: Root | None = None
+    key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    pin: bool = False
+    confidence: Annotated[float, Field(ge=0, le=1)] = 0.7
+    requests_per_day: Positive = 200
+    tokens_per_day: Positive = 200_000
+    usd_per_day: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    usd_per_million_tokens: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    timeout_seconds: Seconds = 30
+    max_tokens: Positive = 512
+
+
 class Overflow(Group):
     """What happens when the upstream says that a body is too long."""
 
@@ -184,9 +201,10 @@ class Facts(Group):
 
 
 class Redaction(Group):
-    """Secret values on disk."""
+    """Secret values on disk, and what leads to people."""
 
     enabled: bool = True
+    people: bool = False
 
 
 class Receipts(Group):
@@ -241,6 +259,7 @@ class Settings(BaseSettings):
     pins: Pins = Pins()
     summarizer: Summarizer = Summarizer()
     reasoning: Reasoning = Reasoning()
+    classifier: Classifier = Classifier()
     overflow: Overflow = Overflow()
     assist: bool = False
     on_failure: Literal["forward", "refuse"] = "forward"

@@ -101,7 +101,7 @@ def fact(db: sqlite3.Connection, prefix: str) -> Row:
 
 def pins(db: sqlite3.Connection, query: Query = _NO_QUERY) -> dict[str, list[Row]]:
     """Gives pins as they stood with each session's last request; filters: session, kind, status."""
-    found = facts(db, query)["facts"]
+    found = [one for one in facts(db, query)["facts"] if one["status"] != "candidate"]
     names = {one["id"]: one["pin"] for one in found}
     return {
         "pins": [
@@ -173,6 +173,10 @@ class Edit(NamedTuple):
     pin: str
     kind: str
     text: str
+    rule: str = "by hand"  # with a model's proposal, what proposed it, and which characters of which turn they are
+    turn: str = ""
+    start: int = 0
+    stop: int = 0
 
 
 def edit_pin(db: sqlite3.Connection, seal: Sealer, edit: Edit) -> int:
@@ -185,8 +189,9 @@ def edit_pin(db: sqlite3.Connection, seal: Sealer, edit: Edit) -> int:
     try:
         db.executemany("INSERT OR IGNORE INTO secrets VALUES (?, ?, ?, ?)", [(found[0], *secret) for secret in secrets])
         added = db.execute(
-            "INSERT INTO pin_edits (tenant, session, action, pin, kind, text, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (found[0], edit.session, edit.action, edit.pin, edit.kind, masked, now()),
+            "INSERT INTO pin_edits (tenant, session, action, pin, kind, text, at, rule, turn, start, stop)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (found[0], edit.session, edit.action, edit.pin, edit.kind, masked, now(), *edit[5:]),
         )
         db.execute("COMMIT")
     except sqlite3.Error:

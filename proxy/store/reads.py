@@ -96,14 +96,17 @@ class Reads:
     def pin_edits(self, session: str, after_seq: int = 0) -> tuple[PinEdit, ...]:
         """Gives what people changed by hand in a session after an edit, the oldest first."""
         rows = self._db.execute(
-            "SELECT seq, session, action, pin, kind, text, at, tenant FROM pin_edits"
+            "SELECT seq, session, action, pin, kind, text, at, tenant, rule, turn, start, stop FROM pin_edits"
             " WHERE session = ? AND seq > ? ORDER BY seq",
             (session, after_seq),
         )
         return tuple(
-            PinEdit(seq, of, action, pin, kind, self.unsealed(tenant, text), at)
-            for seq, of, action, pin, kind, text, at, tenant in rows
-        )
+            PinEdit(
+                seq, of, action, pin, kind, self.unsealed(tenant, text), at,
+                rule, bytes.fromhex(turn), (start, stop) if turn else None,
+            )
+            for seq, of, action, pin, kind, text, at, tenant, rule, turn, start, stop in rows
+        )  # fmt: skip
 
     def forgotten(self, after_seq: int = -1) -> tuple[int, frozenset[str]]:
         """Gives the number of the newest note of what was forgotten, and the ids in notes after `after_seq`."""
@@ -112,7 +115,9 @@ class Reads:
 
     def learnt(self, upstream: str, model: str) -> Learnt | None:
         """Gives what an upstream taught about a model, None when nothing."""
-        row = self._db.execute("SELECT * FROM learnt WHERE upstream = ? AND model = ?", (upstream, model)).fetchone()
+        row = self._db.execute(
+            "SELECT * FROM learnt WHERE upstream = ? AND model = ?", (upstream, self._seal.mask(model))
+        ).fetchone()
         return Learnt(*row) if row else None
 
     def quarantined(self, branch: str) -> frozenset[str]:

@@ -50,6 +50,9 @@ class PinEdit:
     kind: str
     text: str
     at: str
+    rule: str = "by hand"  # what proposed it otherwise, and which characters of which turn its words are
+    turn: bytes = b""
+    span: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from itertools import zip_longest
 import msgspec
 
 from proxy.compaction.receipt import Receipt
-from proxy.lineage.records import BranchRecord, Changes
+from proxy.lineage.records import BranchRecord, BranchState, Changes
 from proxy.redaction import Sealed, Sealer
 from proxy.store.fact_rows import Event, FactRows
 from proxy.store.rows import Batch, Learnt, Reply, SessionRow, now
@@ -142,7 +142,7 @@ class Writer:
             body = self._sealed(tenant, message.raw.decode("utf-8", "surrogateescape"))
             self._db.execute(
                 "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)",
-                (tenant, message.digest, message.role, body, tokens, at),
+                (tenant, message.digest, self._name(tenant, message.role), body, tokens, at),
             )
         elif tokens and tokens != known[0]:
             self._db.execute(
@@ -154,10 +154,10 @@ class Writer:
             self._branch(batch, change.branch, at)
         states = (*change.states, change.state) if change.state else change.states
         for state in states:
-            record = _encode(state).decode()
-            if state.answer:  # closing words of the model's
-                record = self._sealed(batch.tenant, record)
-            self._db.execute("UPDATE branches SET state = ?, updated_at = ? WHERE id = ?", (record, at, state.id))
+            self._db.execute(
+                "UPDATE branches SET state = ?, updated_at = ? WHERE id = ?",
+                (self._state(batch.tenant, state), at, state.id),
+            )
         if change.marks and change.state:
             self._db.executemany(
                 "INSERT OR IGNORE INTO marks VALUES (?, ?, ?, ?)",
@@ -196,6 +196,11 @@ class Writer:
             ),
         )
 
+    def _state(self, tenant: str, state: BranchState) -> str:
+        """A state is only numbers and hashes but for the closing words of the newest answer."""
+        text = _encode(state).decode()
+        return self._sealed(tenant, text) if any(key.text for key in state.answer) else text
+
     def _path(self, batch: Batch, at: str) -> None:
         if batch.path:
             self._db.executemany(
@@ -223,8 +228,8 @@ class Writer:
                         receipt.id,
                         receipt.session,
                         receipt.branch,
-                        call.id,
-                        call.name,
+                        self.plain(tenant, call.id),
+                        self._name(tenant, call.name),
                         call.arguments,
                         outcome,
                         call.origin,
@@ -251,5 +256,12 @@ class Writer:
     def _learnt(self, learnt: Learnt) -> None:
         self._db.execute(
             "INSERT OR REPLACE INTO learnt VALUES (?, ?, ?, ?, ?, ?)",
-            (learnt.upstream, learnt.model, learnt.ratio, learnt.samples, learnt.window, learnt.window_until),
+            (
+                learnt.upstream,
+                self._seal.mask(learnt.model),
+                learnt.ratio,
+                learnt.samples,
+                learnt.window,
+                learnt.window_until,
+            ),
         )

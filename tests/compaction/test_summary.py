@@ -54,7 +54,7 @@ def test_the_source_is_shortened_turn_by_turn_with_the_first_and_the_last_turn_i
     talk = parsed(
         user("Look at the pool."), *step(1, size=9_000), *step(2, size=9_000), says("It leaks."), result("x", "end")
     )
-    whole, short = source_text(talk, count, 0), source_text(talk, count, 400)
+    whole, short = source_text(talk, count, 0, str), source_text(talk, count, 400, str)
     assert count(short) <= 400 < count(whole)
     assert short.startswith("user: Look at the pool.")
     assert short.endswith("tool: end")
