@@ -95,10 +95,13 @@ class Reply:
         try:
             while chunk := await self._content.readany():
                 yield chunk
-        except TimeoutError as error:
-            raise UpstreamBroken("the upstream fell silent in the middle of its answer") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise UpstreamBroken(f"the upstream's answer broke off: {_words(error)}") from error
+        except (aiohttp.ClientError, OSError) as error:  # a timeout is an OSError
+            # aiohttp raises before it gives what had arrived by then; the client is to get all of it.
+            if rest := self._content._read_nowait(-1):  # noqa: SLF001
+                yield rest
+            silent = isinstance(error, TimeoutError)
+            what = "fell silent in the middle of its answer" if silent else f"broke off its answer: {_words(error)}"
+            raise UpstreamBroken(f"the upstream {what}") from error
 
     async def read(self) -> bytes:
         """Gives the whole body. Raises UpstreamBroken."""

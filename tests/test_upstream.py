@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from proxy.errors import UpstreamUnreachable
+from proxy.errors import UpstreamBroken, UpstreamUnreachable
 from proxy.exchange import Copy
 from proxy.upstream import Upstream
 from tests.fake_model import FakeModel, Reply
@@ -111,3 +111,26 @@ def test_a_copy_beyond_its_bound_or_in_an_unknown_coding_is_given_up():
     assert copy.text("br") == b""
     copy.add(b"678901")
     assert (copy.dropped, copy.text()) == (True, b"")
+
+
+async def test_what_arrived_before_an_answer_broke_off_is_given_first():
+    answered = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nthe first words")
+        await answered.wait()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server, connected(url) as upstream, asyncio.timeout(5):
+        reply = await upstream.send("POST", "/v1/x", [], b"{}")
+        lost = reply._connection.protocol.closed
+        answered.set()
+        await lost  # nobody reads before it broke off
+        chunks = reply.chunks()
+        assert await anext(chunks) == b"the first words"
+        with pytest.raises(UpstreamBroken):
+            await anext(chunks)
+        reply.close()
