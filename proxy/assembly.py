@@ -8,12 +8,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 
-from proxy.clients import Profiles, load_profiles
+from proxy.clients import Profiles
 from proxy.dialects.base import Dialect
 from proxy.dialects.chat import Chat
 from proxy.dialects.known import all_dialects
 from proxy.exchange import Exchange, PassThrough
-from proxy.pins.rules import RuleSet, load_rules
+from proxy.pins.rules import RuleSet
 from proxy.pipeline.calibration import Calibrations, Known
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.journal import Journal
@@ -21,7 +21,8 @@ from proxy.pipeline.pipeline import Equipment, Pipeline
 from proxy.pipeline.routing import RoutedPassing, Routing, Sender
 from proxy.providers import Litellm
 from proxy.redaction import Sealer
-from proxy.settings import Settings, packaged_folder
+from proxy.reloading import Reloading
+from proxy.settings import Settings
 from proxy.settings.model import Route
 from proxy.store.keys import key_path, load_key
 from proxy.store.retention import Purged, purge
@@ -66,10 +67,11 @@ class Assembly:
     doors: Doors
     upstreams: tuple[Upstream, ...]  # of the routes; to be closed at the end
     purge: Callable[[], Future[Purged]]
+    watch: Callable[[], None]  # begins to look for changed rule files and profiles; needs the running loop
     close: Callable[[], None]
 
 
-def build_models(parts: Parts, routing: Routing | None = None) -> Mapping[str, Exchange]:
+def build_models(parts: Parts, routing: Routing | None = None) -> Mapping[str, Pipeline]:
     """Gives what answers model requests, by path."""
     routing = routing or Routing(parts.upstream)
     known: Known = {}
@@ -85,7 +87,7 @@ def build_pipeline(
     dialect: Dialect | None = None,
     calibrations: Calibrations | None = None,
     routing: Routing | None = None,
-) -> Exchange:
+) -> Pipeline:
     """Gives what answers model requests of one dialect, by default chat completions."""
     settings, dialect = parts.settings, dialect or Chat()
     routing = routing or Routing(parts.upstream)
@@ -137,12 +139,12 @@ def open_upstream(settings: Settings, url: str | None = None) -> Upstream:
 
 def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
     """Loads what the settings name and builds all parts. Raises ConfigError, StoreError."""
-    rules = load_rules(settings.pins.files, settings.pins.rules, marker=settings.pins.marker)
-    profiles = _profiles(settings)
+    counter, counters = Counter(), Counters()
+    reloading = Reloading(settings, log, counters)
+    rules, profiles = reloading.guides.rules, reloading.guides.profiles
     key = load_key(key_path(os.environ), os.environ)
     seal = Sealer(key, enabled=settings.redaction.enabled)
     store = Store.open(settings.data, seal, lambda error: log.error("not_stored", exc_info=error))
-    counter, counters = Counter(), Counters()
     readiness = Readiness({"rules": True, "profiles": True, "store": True}, {"vocabulary": lambda: counter.ready})
     reading = attach(settings.data)
     parts = Parts(settings, upstream, store, seal, key, rules, profiles, counter, counters, log)
@@ -150,16 +152,21 @@ def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
     routing = Routing(upstream, {key: _sender(one, upstream, others) for key, one in settings.routes.items()})
     models = build_models(parts, routing)
     passing = RoutedPassing(routing) if settings.routes else PassThrough(upstream)
-    doors = Doors(settings.server, readiness, counters, admin.lists(reading), admin.items(reading))
+    lists = {**admin.lists(reading), "rules": reloading.told}
+    doors = Doors(settings.server, readiness, counters, lists, admin.items(reading))
 
     kept = settings.retention
     forget = partial(purge, days=kept.archive_days, max_bytes=kept.archive_bytes)
 
+    def watch() -> None:
+        reloading.start({model.conversations for model in models.values()}, readiness.warnings, seal.mask)
+
     def close() -> None:
+        reloading.close()
         reading.close()
         store.close()
 
-    return Assembly(models, passing, doors, tuple(others.values()), lambda: store.run(forget), close)
+    return Assembly(models, passing, doors, tuple(others.values()), lambda: store.run(forget), watch, close)
 
 
 def _others(settings: Settings) -> dict[str, Upstream]:
@@ -172,11 +179,3 @@ def _sender(route: Route, default: Upstream, others: Mapping[str, Upstream]) -> 
     if route.provider == "litellm":
         return Litellm(model=route.model, url=route.url)
     return others.get(route.url or "", default)
-
-
-def _profiles(settings: Settings) -> Profiles:
-    own = settings.clients
-    profiles = load_profiles([packaged_folder() / "clients", *own.folders])
-    return profiles.with_settings(
-        ignore_tags=own.ignore_tags, answer_tools=own.answer_tools, denial_patterns=own.denial_patterns
-    )

@@ -31,6 +31,7 @@ COUNTERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "errors_total": ("Requests that got an error of Goalkeeper's own, or no whole answer.", ("code",)),
     "tokens_saved_total": ("Tokens that clients sent and the upstream didn't have to read (estimate).", ()),
     "truncated_silently_total": ("Answers for which the upstream had read far less than it was sent.", ()),
+    "reloads_total": ("Changes of rule files and client profiles, taken or refused.", ("outcome",)),
     "pins_given_way_total": ("Requests in which pinned words didn't fit as they were.", ()),
 }
 

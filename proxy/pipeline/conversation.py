@@ -67,6 +67,12 @@ class Conversations:
         self._flushing: asyncio.TimerHandle | None = None
         self._replies = Replies(store, dialect.message)
 
+    def use(self, rules: RuleSet, profiles: Profiles) -> None:
+        """Takes other rules and profiles, for what people say from now on: turns judged before stay as they are."""
+        if profiles is not self.profiles:
+            self._reader.renew()
+        self.rules, self.profiles = rules, profiles
+
     async def follow(self, call: Call, transcript: Transcript, receipt: str, limit: float) -> Case:
         """Links a request to its branch, and queues what is new for the store.
 

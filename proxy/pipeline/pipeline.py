@@ -81,6 +81,11 @@ class Pipeline:
         self._unwritten: list[Passage] = []  # quiet requests whose turns aren't written down yet, oldest first
         self._loading: asyncio.Task[None] | None = None
 
+    @property
+    def conversations(self) -> Conversations:
+        """The conversations that it follows."""
+        return self._with.conversations
+
     async def handle(self, call: Call, sink: Sink) -> None:
         """Answers one call. Raises GoalkeeperError when the client has to get an error of ours."""
         passage = await self._decided(call)
