@@ -22,7 +22,7 @@ COMMANDS = {
     "sessions": ("proxy.cli.sessions", "list sessions"),
     "pins": ("proxy.cli.pins", "list, add, close and retract pins"),
     "facts": ("proxy.cli.facts", "list, show and export facts"),
-    "receipts": ("proxy.cli.receipts", "list and show what happened to each request"),
+    "receipts": ("proxy.cli.receipts", "list, show, compare and replay what happened to each request"),
     "archive": ("proxy.cli.archive", "show what an archive id stands for"),
     "context": ("proxy.cli.context", "show what a session's context consists of"),
     "verify": ("proxy.cli.verify", "check every stored receipt again"),

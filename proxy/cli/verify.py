@@ -23,9 +23,12 @@ def run(args: argparse.Namespace) -> int:
     report = verify(data.db, data.reads, Replay(data.reads, read_profiles(data.settings), all_dialects()))
     if args.json:
         problems = [{"receipt": one.receipt, "problem": one.text} for one in report.problems]
-        print_json({"receipts": report.receipts, "rebuilt": report.rebuilt, "problems": problems})
+        print_json(
+            {"receipts": report.receipts, "rebuilt": report.rebuilt, "exact": report.exact, "problems": problems}
+        )
     else:
         for one in report.problems:
             print(printable(f"{one.receipt}: {one.text}"))
-        print(f"{report.rebuilt} of {report.receipts} receipts rebuilt, {len(report.problems)} problems")
+        counts = f"{report.rebuilt} of {report.receipts} receipts rebuilt, {report.exact} byte for byte"
+        print(f"{counts}, {len(report.problems)} problems")
     return 1 if report.problems else 0

@@ -27,6 +27,7 @@ from proxy.pins.lifecycle import Edit, add, amend, fold
 from proxy.pins.rules import RuleSet
 from proxy.pipeline.case import BranchState, Case, Quiet, Scope, Track
 from proxy.pipeline.replies import Held, Replies, id_of
+from proxy.store.frames import Sent
 from proxy.store.ids import new_ulid
 from proxy.store.rows import Batch, Loaded, Reply, SessionRow, now
 from proxy.store.sqlite import Store
@@ -146,10 +147,12 @@ class Conversations:
         answer: Answer | None,
         insertions: tuple[str, ...] = (),
         calls: Callable[[], Iterable[ToolCall]] | None = None,
+        sent: bytes | None = None,
     ) -> None:
         """Tells lineage what the model answered, and queues answer and receipt for the store.
 
-        `insertions` are the ids of those that stood in what the model saw; `calls` gives those of the receipt.
+        `insertions` are the ids of those that stood in what the model saw; `calls` gives those of the receipt, `sent` is
+        the body that the model got.
         """
         told = () if case.recorded else (case.link.changes,)
         if answer is not None:
@@ -157,7 +160,10 @@ class Conversations:
             parts = [part for item in answer.items for part in item.parts]
             told = (*told, engine.answer(case.link, answer.text, answer.calls, answer.complete, parts))
         session = None if case.recorded else self._session(case)
-        batch = self._batch(case, lineage=told, session=session, receipt=receipt, calls=calls)
+        body = None
+        if sent is not None and case.track is not None:
+            body = Sent(sent, case.transcript, sent is case.call.body)
+        batch = self._batch(case, lineage=told, session=session, receipt=receipt, calls=calls, sent=body)
         if answer is not None:
             batch = self._with_answer(case, batch, answer, insertions)
         self._later(batch)

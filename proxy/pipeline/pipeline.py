@@ -286,7 +286,8 @@ class Pipeline:
             receipt = self._journal.receipt(passage, outcome, answer)
             if case is not None:
                 calls = partial(self._journal.calls, case, answer)
-                self._with.conversations.close(case, receipt, answer if answered else None, passage.standing, calls)
+                said = answer if answered else None
+                self._with.conversations.close(case, receipt, said, passage.standing, calls, passage.body)
         except Exception as error:  # noqa: BLE001  the answer is out already (promise P5)
             self._with.counters.add("failures_open_total", "after_answer")
             self._journal.failed(passage.receipt, error)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 _OF_BRANCH = (
     "paths", "marks", "hints", "emission_branches", "insertions", "quarantine", "answers", "replies", "reply_items",
 )  # fmt: skip
-_OF_SESSION = ("receipts", "tool_calls", "pin_edits", "branches")
+_OF_SESSION = ("receipts", "tool_calls", "pin_edits", "frames", "branches")
 _TOKEN = re.compile(r"\[secret:[a-z_]{1,24}:([0-9a-f]{16})\]")
 _TEXTS = (
     ("messages", "body"),
@@ -18,6 +18,7 @@ _TEXTS = (
     ("emissions", "record"),
     ("insertions", "record"),
     ("receipts", "record"),
+    ("frames", "body"),
     ("answers", "record"),
     ("facts", "record"),
     ("fact_events", "record"),
@@ -58,6 +59,7 @@ def _bytes_of(db: sqlite3.Connection) -> int:
     sizes = (
         "SELECT coalesce(sum(length(body)), 0) FROM messages",
         "SELECT coalesce(sum(length(record)), 0) FROM receipts",
+        "SELECT coalesce(sum(length(body)), 0) FROM frames",
     )
     return sum(int(db.execute(size).fetchone()[0]) for size in sizes)
 
