@@ -27,6 +27,7 @@ from proxy.pipeline.passage import Outcome, Passage
 from proxy.pipeline.planner import Planner
 from proxy.pipeline.routing import Routing, model_of
 from proxy.pipeline.summarizing import Summarizer
+from proxy.pipeline.usage import FLAG, RaisedUsage, left_out
 from proxy.pipeline.weighing import doubtful, read_tokens, warning, weighed
 from proxy.settings import Settings
 from proxy.store.ids import new_ulid
@@ -96,7 +97,7 @@ class Pipeline:
             await self._committed(passage)
             await relay(
                 reply,
-                sink,
+                self._told(passage, sink),
                 headers=self._journal.headers(passage),
                 keepalive=self._with.settings.stream.keepalive_seconds,
                 copy=copy,
@@ -125,6 +126,14 @@ class Pipeline:
                 passage.weight = await self._with.conversations.weighed(case)
         finally:
             self._finish(passage, outcome, answer)
+
+    def _told(self, passage: Passage, sink: Sink) -> Sink:
+        """Gives where the answer goes; with `usage: client` it tells the size of the client's own body."""
+        more = left_out(passage) if self._with.settings.usage == "client" else 0
+        if not more:
+            return sink
+        passage.flagged(FLAG, f"told {more} tokens more than the upstream")
+        return RaisedUsage(sink, more)
 
     def _left(self, passage: Passage, reply: Incoming | None, copy: Copy) -> Outcome:
         """Tells how an exchange ended whose client left: one that left behind the answer's last event got all of it."""

@@ -226,6 +226,7 @@ class Settings(BaseSettings):
     reasoning: Reasoning = Reasoning()
     overflow: Overflow = Overflow()
     assist: bool = False
+    usage: Literal["upstream", "client"] = "upstream"
     on_failure: Literal["forward", "refuse"] = "forward"
     repair: Repair = Repair()
     stream: Stream = Stream()
