@@ -159,7 +159,7 @@ def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
     forget = partial(purge, days=kept.archive_days, max_bytes=kept.archive_bytes)
 
     def watch() -> None:
-        reloading.start({model.conversations for model in models.values()}, readiness.warnings, seal.mask)
+        reloading.start(dict.fromkeys(models.values()), readiness.warnings, seal.mask)
 
     def close() -> None:
         reloading.close()

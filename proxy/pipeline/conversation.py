@@ -151,8 +151,8 @@ class Conversations:
     ) -> None:
         """Tells lineage what the model answered, and queues answer and receipt for the store.
 
-        `insertions` are the ids of those that stood in what the model saw; `calls` gives those of the receipt, `sent` is
-        the body that the model got.
+        `insertions` are the ids of those that stood in what the model saw; `calls` gives those of the receipt, `sent`
+        is the body that the model got.
         """
         told = () if case.recorded else (case.link.changes,)
         if answer is not None:

@@ -10,12 +10,14 @@ import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
 
+from proxy.clients import Profiles
 from proxy.compaction.draft import Tools
 from proxy.compaction.overflow import Overflow, overflow
 from proxy.compaction.thinking import is_refusal
 from proxy.dialects.base import Dialect
 from proxy.errors import ClientGone, GoalkeeperError, InvalidRewrite, UnreadableBody, UpstreamBroken
 from proxy.exchange import Call, Copy, Incoming, Sink, early_reply, relay
+from proxy.pins.rules import RuleSet
 from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.case import Case
 from proxy.pipeline.condensing import Condenser
@@ -27,7 +29,7 @@ from proxy.pipeline.passage import Outcome, Passage
 from proxy.pipeline.planner import Planner
 from proxy.pipeline.routing import Routing, model_of
 from proxy.pipeline.summarizing import Summarizer
-from proxy.pipeline.usage import FLAG, RaisedUsage, left_out
+from proxy.pipeline.usage import told
 from proxy.pipeline.weighing import doubtful, read_tokens, warning, weighed
 from proxy.settings import Settings
 from proxy.store.ids import new_ulid
@@ -82,10 +84,10 @@ class Pipeline:
         self._unwritten: list[Passage] = []  # quiet requests whose turns aren't written down yet, oldest first
         self._loading: asyncio.Task[None] | None = None
 
-    @property
-    def conversations(self) -> Conversations:
-        """The conversations that it follows."""
-        return self._with.conversations
+    def use(self, rules: RuleSet, profiles: Profiles) -> None:
+        """Takes other rules and profiles, for what people say from now on."""
+        self._with.conversations.use(rules, profiles)
+        self._glance.forget()
 
     async def handle(self, call: Call, sink: Sink) -> None:
         """Answers one call. Raises GoalkeeperError when the client has to get an error of ours."""
@@ -97,7 +99,7 @@ class Pipeline:
             await self._committed(passage)
             await relay(
                 reply,
-                self._told(passage, sink),
+                told(passage, sink) if self._with.settings.usage == "client" else sink,
                 headers=self._journal.headers(passage),
                 keepalive=self._with.settings.stream.keepalive_seconds,
                 copy=copy,
@@ -126,14 +128,6 @@ class Pipeline:
                 passage.weight = await self._with.conversations.weighed(case)
         finally:
             self._finish(passage, outcome, answer)
-
-    def _told(self, passage: Passage, sink: Sink) -> Sink:
-        """Gives where the answer goes; with `usage: client` it tells the size of the client's own body."""
-        more = left_out(passage) if self._with.settings.usage == "client" else 0
-        if not more:
-            return sink
-        passage.flagged(FLAG, f"told {more} tokens more than the upstream")
-        return RaisedUsage(sink, more)
 
     def _left(self, passage: Passage, reply: Incoming | None, copy: Copy) -> Outcome:
         """Tells how an exchange ended whose client left: one that left behind the answer's last event got all of it."""

@@ -10,7 +10,16 @@ from proxy.upstream import Headers
 FLAG = "usage_raised"
 
 
-def left_out(passage: Passage) -> int:
+def told(passage: Passage, sink: Sink) -> Sink:
+    """Gives where the answer to this request goes: the client's own sink when nothing was left out."""
+    more = _left_out(passage)
+    if not more:
+        return sink
+    passage.flagged(FLAG, f"told {more} tokens more than the upstream")
+    return RaisedUsage(sink, more)
+
+
+def _left_out(passage: Passage) -> int:
     """Gives the tokens (the upstream's) that the client's own body would have cost beyond the forwarded one."""
     plan, policy = passage.plan, passage.policy
     if plan is None or policy is None or not passage.effective:
