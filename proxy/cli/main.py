@@ -25,6 +25,7 @@ COMMANDS = {
     "receipts": ("proxy.cli.receipts", "list, show, compare and replay what happened to each request"),
     "archive": ("proxy.cli.archive", "show what an archive id stands for"),
     "context": ("proxy.cli.context", "show what a session's context consists of"),
+    "plan": ("proxy.cli.plan", "show what the proxy would make of a request body"),
     "verify": ("proxy.cli.verify", "check every stored receipt again"),
 }
 

@@ -91,7 +91,7 @@ class Pipeline:
 
     async def handle(self, call: Call, sink: Sink) -> None:
         """Answers one call. Raises GoalkeeperError when the client has to get an error of ours."""
-        passage = await self._decided(call)
+        passage = await self.decided(call)
         copy = Copy()
         reply: Incoming | None = None
         try:
@@ -138,7 +138,7 @@ class Pipeline:
         passage.flagged("client_gone")
         return Outcome(0, body, sse=sse, partial=True)
 
-    async def _decided(self, call: Call) -> Passage:
+    async def decided(self, call: Call) -> Passage:
         """Decides what goes out. Fails open: an error inside costs the rewriting, never the request."""
         passage = Passage(call, new_ulid(), call.body)
         self._write_down()
