@@ -61,7 +61,7 @@ def replay(data: Data, args: argparse.Namespace) -> int:
     rebuilt = _rebuilt(data, args.id)
     receipt, body = rebuilt.replayed.receipt, rebuilt.body
     if body is None:
-        raise NotFound(f"{receipt.id}: what stood around its messages isn't kept, so its bytes can't be built again")
+        raise NotFound(f"{receipt.id}: what stood around its messages isn't kept, or can't be read without the key")
     same = digest_of(body) == receipt.sent
     if args.body:
         _print_body(body)

@@ -14,6 +14,7 @@ from proxy.redaction import Sealer
 from proxy.store.frames import expanded, references
 from proxy.store.rows import Kept, Learnt, Loaded, PinEdit
 from proxy.store.writes import scope_of
+from proxy.transcript import digest_of
 
 T = TypeVar("T")
 _CHUNK = 500  # values in one statement
@@ -91,7 +92,7 @@ class Reads:
         }
 
     def frame(self, tenant: str, session: str, digest: str) -> bytes | None:
-        """Gives what stood around the messages of a body, None when it isn't stored any more."""
+        """Gives what stood around the messages of a body, None when it isn't stored any more, or not as it was."""
         rows = self._frames(tenant, session, [digest])
         if digest not in rows:
             return None
@@ -100,7 +101,8 @@ class Reads:
     def _frames(self, tenant: str, session: str, digests: Sequence[str]) -> dict[str, bytes]:
         sql = f"SELECT digest, body FROM frames WHERE tenant = ? AND session = ? AND digest IN ({_marks(digests)})"  # noqa: S608
         rows = self._db.execute(sql, (tenant, session, *digests))
-        return {digest: self.unsealed(tenant, body).encode("utf-8", "surrogateescape") for digest, body in rows}
+        texts = {digest: self.unsealed(tenant, body).encode("utf-8", "surrogateescape") for digest, body in rows}
+        return {digest: text for digest, text in texts.items() if digest_of(text) == digest}
 
     def tokens_of(self, tenant: str, digests: Iterable[str]) -> dict[str, int]:
         """Gives the token counts of messages; one that isn't stored or counted is left out."""

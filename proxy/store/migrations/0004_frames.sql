@@ -4,5 +4,5 @@ CREATE TABLE frames (            -- what stood around the messages of a body tha
   tenant TEXT NOT NULL,
   body TEXT NOT NULL,            -- the body's JSON with an empty list of messages, masked; "[frame:DIGEST]" stands for a large value
   PRIMARY KEY (session, digest)
-) WITHOUT ROWID;
+);
 CREATE INDEX tool_calls_of_receipt ON tool_calls (receipt);
