@@ -26,6 +26,7 @@ COMMANDS = {
     "archive": ("proxy.cli.archive", "show what an archive id stands for"),
     "context": ("proxy.cli.context", "show what a session's context consists of"),
     "plan": ("proxy.cli.plan", "show what the proxy would make of a request body"),
+    "schema": ("proxy.cli.schema", "print the JSON Schema of rule files, client profiles or settings, for editors"),
     "verify": ("proxy.cli.verify", "check every stored receipt again"),
 }
 
