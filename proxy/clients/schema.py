@@ -23,6 +23,7 @@ _WORDS = {
     "synthetic": "Whole texts that the client itself says in the user's name.",
     "nudges": "The same, only as the first user text of a body that begins with the assistant.",
     "summaries": "Openings of the client's own compaction summary.",
+    "cuts": "Openings of the note that the client leaves where it cut its history without a summary.",
     "answer_tools": "Tools whose result is the user's own answer.",
     "denials": f"Openings of a refusal; what follows are the user's words. {_PATTERNS}",
     "midturn": f"A person's words behind a tool result: group 1. {_PATTERNS}",
