@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ from proxy.dialects.known import all_dialects
 from proxy.redaction import Sealer
 from proxy.store.frames import LARGE, WHOLE, Sent
 from proxy.store.replay import Replay
+from proxy.store.retention import purge
 from proxy.store.sqlite import Store
 from proxy.transcript import digest_of
 from tests.builders import PROFILES
@@ -106,3 +108,10 @@ def test_what_is_named_and_gone_gives_no_body(store):
     receipt = kept(store, "chat", json.dumps({"messages": TALK, "tools": TOOLS}).encode())
     store.run(lambda db: db.execute("DELETE FROM frames WHERE length(body) > ?", (LARGE,))).result()
     assert again(store, receipt) is None
+
+
+def test_frames_go_with_their_session(store):
+    kept(store, "chat", json.dumps({"messages": TALK, "tools": TOOLS}).encode())
+    late = datetime.now(UTC) + timedelta(days=2)
+    store.run(lambda db: purge(db, days=1, max_bytes=1 << 30, now=late)).result()
+    assert store._db.execute("SELECT count(*) FROM frames").fetchone() == (0,)
