@@ -139,7 +139,9 @@ class Reloading:
             if saved.profiles != seen.profiles:
                 guides = _with_profiles(guides, self._settings)
         except Exception as error:  # noqa: BLE001  a reader that fails on a file must not end the watching
-            guides = replace(self.guides, rule_problems=(f"{type(error).__name__}: {error}",))
+            told = (f"{type(error).__name__}: {error}",)
+            rules = saved.rules != seen.rules
+            guides = replace(guides, rule_problems=told) if rules else replace(guides, profile_problems=told)
         if not self._ended.is_set():
             loop.call_soon_threadsafe(self._take, guides)
 
