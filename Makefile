@@ -4,7 +4,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3.14 python3; 
 	$$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 BIN := .venv/bin
 
-.PHONY: demo test bench agents lint types contracts check serve clean
+.PHONY: demo test bench agents lint types contracts check schema serve clean
 
 demo: .venv/ready ## watch a long session survive its compactions
 	@$(BIN)/goalkeeper demo
@@ -28,6 +28,9 @@ contracts: .venv/ready ## who may import whom
 	@$(BIN)/lint-imports
 
 check: lint types contracts test ## all of the above but the demo and the benchmarks
+
+schema: .venv/ready ## renew config/schema after a change of what rule files, profiles or settings may hold
+	@for what in rules profiles settings; do $(BIN)/goalkeeper schema $$what > config/schema/$$what.json; done
 
 serve: .venv/ready ## the proxy itself: make serve ARGS="--port 9000"
 	@$(BIN)/goalkeeper serve $(ARGS)

@@ -8,12 +8,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 
-from proxy.clients import Profiles, load_profiles
+from proxy.clients import Profiles
 from proxy.dialects.base import Dialect
 from proxy.dialects.chat import Chat
 from proxy.dialects.known import all_dialects
 from proxy.exchange import Exchange, PassThrough
-from proxy.pins.rules import RuleSet, load_rules
+from proxy.pins.rules import RuleSet
 from proxy.pipeline.calibration import Calibrations, Known
 from proxy.pipeline.classifying import Classifier, Way
 from proxy.pipeline.conversation import Conversations
@@ -22,7 +22,8 @@ from proxy.pipeline.pipeline import Equipment, Pipeline
 from proxy.pipeline.routing import RoutedPassing, Routing, Sender
 from proxy.providers import Litellm
 from proxy.redaction import Sealer
-from proxy.settings import Settings, packaged_folder
+from proxy.reloading import Reloading
+from proxy.settings import Settings
 from proxy.settings.model import Route
 from proxy.store.keys import key_path, load_key
 from proxy.store.retention import FactPolicy, Purged, purge
@@ -68,10 +69,11 @@ class Assembly:
     doors: Doors
     upstreams: tuple[Upstream, ...]  # of the routes; to be closed at the end
     purge: Callable[[], Future[Purged]]
+    watch: Callable[[], None]  # begins to look for changed rule files and profiles; needs the running loop
     close: Callable[[], None]
 
 
-def build_models(parts: Parts, routing: Routing | None = None) -> Mapping[str, Exchange]:
+def build_models(parts: Parts, routing: Routing | None = None) -> Mapping[str, Pipeline]:
     """Gives what answers model requests, by path."""
     routing = routing or Routing(parts.upstream)
     known: Known = {}
@@ -87,7 +89,7 @@ def build_pipeline(
     dialect: Dialect | None = None,
     calibrations: Calibrations | None = None,
     routing: Routing | None = None,
-) -> Exchange:
+) -> Pipeline:
     """Gives what answers model requests of one dialect, by default chat completions."""
     settings, dialect = parts.settings, dialect or Chat()
     routing = routing or Routing(parts.upstream)
@@ -154,13 +156,13 @@ def open_upstream(settings: Settings, url: str | None = None) -> Upstream:
 
 def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
     """Loads what the settings name and builds all parts. Raises ConfigError, StoreError."""
-    rules = load_rules(settings.pins.files, settings.pins.rules, marker=settings.pins.marker)
-    profiles = _profiles(settings)
+    counter, counters = Counter(), Counters()
+    reloading = Reloading(settings, log, counters)
+    rules, profiles = reloading.guides.rules, reloading.guides.profiles
     key = load_key(key_path(os.environ), os.environ)
     seal = Sealer(key, enabled=settings.redaction.enabled, people=settings.redaction.people)
     log.mask = seal.mask
     store = Store.open(settings.data, seal, lambda error: log.error("not_stored", exc_info=error))
-    counter, counters = Counter(), Counters()
     readiness = Readiness({"rules": True, "profiles": True, "store": True}, {"vocabulary": lambda: counter.ready})
     reading = attach(settings.data)
     asking = _asking(settings)
@@ -169,18 +171,23 @@ def assemble(settings: Settings, upstream: Upstream, log: Log) -> Assembly:
     routing = Routing(upstream, {key: _sender(one, upstream, others) for key, one in settings.routes.items()})
     models = build_models(parts, routing)
     passing = RoutedPassing(routing) if settings.routes else PassThrough(upstream)
-    doors = Doors(settings.server, readiness, counters, admin.lists(reading), admin.items(reading))
+    lists = {**admin.lists(reading), "rules": reloading.told}
+    doors = Doors(settings.server, readiness, counters, lists, admin.items(reading))
 
     kept = settings.retention
     policy = FactPolicy(kept.facts_days, kept.facts_bytes)
     forget = partial(purge, days=kept.archive_days, max_bytes=kept.archive_bytes, facts=policy)
 
+    def watch() -> None:
+        reloading.start(dict.fromkeys(models.values()), readiness.warnings, seal.mask)
+
     def close() -> None:
+        reloading.close()
         reading.close()
         store.close()
 
     opened = (*others.values(), asking) if isinstance(asking, Upstream) else tuple(others.values())
-    return Assembly(models, passing, doors, opened, lambda: store.run(forget), close)
+    return Assembly(models, passing, doors, opened, lambda: store.run(forget), watch, close)
 
 
 def _others(settings: Settings) -> dict[str, Upstream]:
@@ -203,11 +210,3 @@ def _asking(settings: Settings) -> Sender | None:
     if asked.provider == "litellm":
         return Litellm(model=asked.model, url=asked.url)
     return open_upstream(settings, asked.url) if asked.url else None
-
-
-def _profiles(settings: Settings) -> Profiles:
-    own = settings.clients
-    profiles = load_profiles([packaged_folder() / "clients", *own.folders])
-    return profiles.with_settings(
-        ignore_tags=own.ignore_tags, answer_tools=own.answer_tools, denial_patterns=own.denial_patterns
-    )

@@ -178,6 +178,7 @@ async def _serve(settings: Server, assembly: Assembly, log: Log) -> None:
         print(f"listening on {url}", flush=True)  # noqa: T201 (scripts wait for this line)
         gc.freeze()  # modules, rules and profiles stay: later collections needn't look at them
         gc.enable()
+        assembly.watch()
         await stopped.wait()
     finally:
         tending.cancel()

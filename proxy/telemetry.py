@@ -33,6 +33,7 @@ COUNTERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "truncated_silently_total": ("Answers for which the upstream had read far less than it was sent.", ()),
     "classifier_requests_total": ("Turns about which a model was to be asked.", ("outcome",)),
     "classifier_proposals_total": ("Proposals of that model: kept, or why they were dropped.", ("outcome",)),
+    "reloads_total": ("Changes of rule files and client profiles, taken or refused.", ("outcome",)),
     "pins_given_way_total": ("Requests in which pinned words didn't fit as they were.", ()),
 }
 

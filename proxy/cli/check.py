@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from proxy.cli import running
 from proxy.cli.main import settings_of
 from proxy.cli.output import add_json_flag, line, print_json
 from proxy.clients import load_profiles
@@ -29,11 +30,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `check`."""
     what = "rule or settings files to check beside those in force"
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help=what)
+    parser.add_argument("--running", action="store_true", help="ask the running proxy what it uses")
+    parser.add_argument("--url", help="where it runs (default: server.host and server.port of the settings)")
     add_json_flag(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Checks everything and prints a line for each problem; 0 without any, 1 with some."""
+    if args.running or args.url:
+        return running.report(settings_of(args), args.url, as_json=args.json)
     for file in args.files:
         if not file.is_file():
             raise BadRequest(f"{file}: there is no such file")

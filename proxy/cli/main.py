@@ -23,9 +23,11 @@ COMMANDS = {
     "pins": ("proxy.cli.pins", "list, add, close and retract pins"),
     "facts": ("proxy.cli.facts", "list, find, change, import, promote and forget facts"),
     "why": ("proxy.cli.why", "show where a fact comes from"),
-    "receipts": ("proxy.cli.receipts", "list and show what happened to each request"),
+    "receipts": ("proxy.cli.receipts", "list, show, compare and replay what happened to each request"),
     "archive": ("proxy.cli.archive", "show what an archive id stands for"),
     "context": ("proxy.cli.context", "show what a session's context consists of"),
+    "plan": ("proxy.cli.plan", "show what the proxy would make of a request body"),
+    "schema": ("proxy.cli.schema", "print the JSON Schema of rule files, client profiles or settings, for editors"),
     "verify": ("proxy.cli.verify", "check every stored receipt again"),
 }
 

@@ -7,9 +7,8 @@ import argparse
 from proxy.cli.data import open_data
 from proxy.cli.main import printable
 from proxy.cli.output import add_json_flag, print_json
-from proxy.clients import load_profiles
 from proxy.dialects.known import all_dialects
-from proxy.settings import packaged_folder
+from proxy.reloading import read_profiles
 from proxy.store.replay import Replay, verify
 
 
@@ -21,18 +20,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Checks pairing, pins, prefixes and what was forwarded."""
     data = open_data(args)
-    clients = data.settings.clients
-    profiles = load_profiles([packaged_folder() / "clients", *clients.folders]).with_settings(
-        ignore_tags=clients.ignore_tags,
-        answer_tools=clients.answer_tools,
-        denial_patterns=clients.denial_patterns,
-    )
-    report = verify(data.db, data.reads, Replay(data.reads, profiles, all_dialects()))
+    report = verify(data.db, data.reads, Replay(data.reads, read_profiles(data.settings), all_dialects()))
     if args.json:
         problems = [{"receipt": one.receipt, "problem": one.text} for one in report.problems]
-        print_json({"receipts": report.receipts, "rebuilt": report.rebuilt, "problems": problems})
+        print_json(
+            {"receipts": report.receipts, "rebuilt": report.rebuilt, "exact": report.exact, "problems": problems}
+        )
     else:
         for one in report.problems:
             print(printable(f"{one.receipt}: {one.text}"))
-        print(f"{report.rebuilt} of {report.receipts} receipts rebuilt, {len(report.problems)} problems")
+        counts = f"{report.rebuilt} of {report.receipts} receipts rebuilt, {report.exact} byte for byte"
+        print(f"{counts}, {len(report.problems)} problems")
     return 1 if report.problems else 0

@@ -29,6 +29,10 @@ _LISTS = (
     "midturn",
     "templates",
 )
+TOP = ("name", "match", "session", "side", "quotes", *_LISTS)
+MATCH = ("user_agent", "headers", "system")
+SESSION = ("headers", "body", "agent", "parent")
+SIDE = ("summarise_last", "summarise_system", "title", "other", "flat", "keeps_tail")
 
 
 def load_profiles(folders: Sequence[Path]) -> Profiles:
@@ -87,12 +91,12 @@ class _File:
         self._path = path
 
     def profile(self) -> Profile:
-        top = self._table(self._root(), {"name", "match", "session", "side", "quotes", *_LISTS})
+        top = self._table(self._root(), TOP)
         if "name" not in top:
             raise ConfigError(f"{self._path}:1:1: a profile needs a name: add 'name: my-agent'")
-        match = self._part(top, "match", {"user_agent", "headers", "system"})
-        session = self._part(top, "session", {"headers", "body", "agent", "parent"})
-        side = self._part(top, "side", {"summarise_last", "summarise_system", "title", "other", "flat", "keeps_tail"})
+        match = self._part(top, "match", MATCH)
+        session = self._part(top, "session", SESSION)
+        side = self._part(top, "side", SIDE)
         return Profile(
             name=self._word(top["name"]),
             match=Match(
@@ -143,7 +147,7 @@ class _File:
     def _wrong(self, node: yaml.Node, words: str) -> ConfigError:
         return ConfigError(f"{self._path}:{node.start_mark.line + 1}:{node.start_mark.column + 1}: {words}")
 
-    def _table(self, node: yaml.Node, known: set[str]) -> dict[str, yaml.Node]:
+    def _table(self, node: yaml.Node, known: Sequence[str]) -> dict[str, yaml.Node]:
         if not isinstance(node, yaml.MappingNode):
             raise self._wrong(node, f"expected a table with some of: {', '.join(sorted(known))}")
         table: dict[str, yaml.Node] = {}
@@ -155,7 +159,7 @@ class _File:
             table[key.value] = value
         return table
 
-    def _part(self, top: dict[str, yaml.Node], key: str, known: set[str]) -> dict[str, yaml.Node]:
+    def _part(self, top: dict[str, yaml.Node], key: str, known: Sequence[str]) -> dict[str, yaml.Node]:
         return self._table(top[key], known) if key in top else {}
 
     @staticmethod

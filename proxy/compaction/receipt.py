@@ -58,6 +58,9 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     attempts: int = 0
     changed: bool = False  # whether the forwarded bytes differ from the client's
     forwarded: str = ""  # digest over the forwarded messages
+    sent: str = ""  # digest of the very bytes of the forwarded body (blake2b, 32 hex digits), "" for side calls
+    frame: str = ""  # digest of what is kept of the bytes around its messages, "" when nothing is
+    gap: str = ""  # what stood between its messages; "whole": the frame is the body
     summarizer_model: str = ""
     summarizer_tokens: int = 0
     calls: tuple[ToolCall, ...] = ()

@@ -10,6 +10,7 @@ from proxy.compaction.blocks import fenced
 from proxy.compaction.rewrite import Writer
 from proxy.transcript import Message
 
+MENDED = "orphan_repaired"  # the flag of a request whose body was mended
 _ALONE = ("tool", "function")  # roles of messages that are one result
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _blocks = msgspec.json.Decoder(list[msgspec.Raw])

@@ -168,6 +168,14 @@ class KeyReader:
         self._messages: dict[tuple[str, str], _Read] = {}
         self._paths: dict[tuple[str, int, str], Path] = {}
 
+    def renew(self) -> None:
+        """Forgets how messages were read, after a profile changed; conversations that run on keep their beginning.
+
+        Read anew, a turn of theirs could look like one that the client has edited.
+        """
+        self._messages.clear()
+        self._paths = {name: path for name, path in self._paths.items() if any(key.kind in "ac" for key in path.keys)}
+
     def request(
         self,
         transcript: Transcript,

@@ -14,9 +14,9 @@ from proxy.pins.regexps import FLAGS, Matcher, Subject, any_matches, compile_pat
 from proxy.pins.rule import ACTS, BINDING, PASSING, SCOPES, Example, Rule
 from proxy.pins.source import Document, Problem
 
-_KEYS = ["name", "kind", "label", "scope", "priority", "patterns", "not", "flags", "roles", "clients", "examples"]
-_KINDS = (*BINDING, "history")
-_LABELS = (*PASSING, *ACTS, "goal_change")
+KEYS = ["name", "kind", "label", "scope", "priority", "patterns", "not", "flags", "roles", "clients", "examples"]
+KINDS = (*BINDING, "history")
+LABELS = (*PASSING, *ACTS, "goal_change")
 _MOST = 4000  # characters of a pattern
 
 
@@ -80,8 +80,8 @@ class _Reading:
             self.problem("", "must be a mapping", "a rule has at least name, kind and patterns")
             return None
         for key in self.item:
-            if key not in _KEYS:
-                self.problem(f"{key}=", f"unknown key {key!r}", _meant(key, _KEYS))
+            if key not in KEYS:
+                self.problem(f"{key}=", f"unknown key {key!r}", _meant(key, KEYS))
         kind, label = self._kind()
         flags = self._flags()
         rule = Rule(
@@ -119,12 +119,12 @@ class _Reading:
     def _kind(self) -> tuple[str | None, str]:
         kind, label = self.item.get("kind"), self.item.get("label", "")
         if label:
-            self._word("label", label, _LABELS)
+            self._word("label", label, LABELS)
         if kind is None:
             if label not in ACTS:
-                self.problem("kind", "is missing", f"one of: {', '.join(_KINDS)}")
+                self.problem("kind", "is missing", f"one of: {', '.join(KINDS)}")
             return None, str(label)
-        self._word("kind", kind, _KINDS)
+        self._word("kind", kind, KINDS)
         if kind == "history" and label not in PASSING:
             self.problem("label", "history needs a label", f"one of: {', '.join(PASSING)}")
         if kind != "history" and label in PASSING:

@@ -29,6 +29,7 @@ from proxy.pins.rules import RuleSet
 from proxy.pipeline.case import BranchState, Case, Quiet, Scope, Track
 from proxy.pipeline.replies import Held, Replies, id_of
 from proxy.pipeline.surroundings import Surroundings
+from proxy.store.frames import Sent
 from proxy.store.ids import new_ulid
 from proxy.store.recollections import promoted
 from proxy.store.rows import Batch, Loaded, Reply, SessionRow, now
@@ -72,6 +73,12 @@ class Conversations:
         self._surroundings = Surroundings()
         self._edit_mark = store.edits.value
         self._forgotten = store.forgotten()[0]
+
+    def use(self, rules: RuleSet, profiles: Profiles) -> None:
+        """Takes other rules and profiles, for what people say from now on: turns judged before stay as they are."""
+        if profiles is not self.profiles:
+            self._reader.renew()
+        self.rules, self.profiles = rules, profiles
 
     async def follow(self, call: Call, transcript: Transcript, receipt: str, limit: float) -> Case:
         """Links a request to its branch, and queues what is new for the store.
@@ -153,10 +160,12 @@ class Conversations:
         answer: Answer | None,
         insertions: tuple[str, ...] = (),
         calls: Callable[[], Iterable[ToolCall]] | None = None,
+        sent: bytes | None = None,
     ) -> None:
         """Tells lineage what the model answered, and queues answer and receipt for the store.
 
-        `insertions` are the ids of those that stood in what the model saw; `calls` gives those of the receipt.
+        `insertions` are the ids of those that stood in what the model saw; `calls` gives those of the receipt, `sent`
+        is the body that the model got.
         """
         told = () if case.recorded else (case.link.changes,)
         if answer is not None:
@@ -164,7 +173,10 @@ class Conversations:
             parts = [part for item in answer.items for part in item.parts]
             told = (*told, engine.answer(case.link, answer.text, answer.calls, answer.complete, parts))
         session = None if case.recorded else self._session(case)
-        batch = self._batch(case, lineage=told, session=session, receipt=receipt, calls=calls)
+        body = None
+        if sent is not None and case.track is not None:
+            body = Sent(sent, case.transcript, sent is case.call.body)
+        batch = self._batch(case, lineage=told, session=session, receipt=receipt, calls=calls, sent=body)
         if answer is not None:
             batch = self._with_answer(case, batch, answer, insertions)
         self._later(batch)

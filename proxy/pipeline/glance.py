@@ -56,6 +56,10 @@ class Glance:
             and self._conversations.unmoved(known)
         )
 
+    def forget(self) -> None:
+        """Forgets all of them: by other rules or profiles what was quiet may not be."""
+        self._quiet.clear()
+
     def learn(self, passage: Passage) -> None:
         """Remembers a request that was answered, if it needed nothing, in place of the one that it goes on from."""
         case, plan, before = passage.case, passage.plan, passage.quiet

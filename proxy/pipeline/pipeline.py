@@ -10,12 +10,14 @@ import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
 
+from proxy.clients import Profiles
 from proxy.compaction.draft import Tools
 from proxy.compaction.overflow import Overflow, overflow
 from proxy.compaction.thinking import is_refusal
 from proxy.dialects.base import Dialect
 from proxy.errors import ClientGone, GoalkeeperError, InvalidRewrite, UnreadableBody, UpstreamBroken
 from proxy.exchange import Call, Copy, Incoming, Sink, early_reply, relay
+from proxy.pins.rules import RuleSet
 from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.case import Case
 from proxy.pipeline.classifying import Classifier
@@ -28,6 +30,7 @@ from proxy.pipeline.passage import Outcome, Passage
 from proxy.pipeline.planner import Planner
 from proxy.pipeline.routing import Routing, model_of
 from proxy.pipeline.summarizing import Summarizer
+from proxy.pipeline.usage import told
 from proxy.pipeline.weighing import doubtful, read_tokens, warning, weighed
 from proxy.redaction import Sealer
 from proxy.settings import Settings
@@ -85,9 +88,14 @@ class Pipeline:
         self._unwritten: list[Passage] = []  # quiet requests whose turns aren't written down yet, oldest first
         self._loading: asyncio.Task[None] | None = None
 
+    def use(self, rules: RuleSet, profiles: Profiles) -> None:
+        """Takes other rules and profiles, for what people say from now on."""
+        self._with.conversations.use(rules, profiles)
+        self._glance.forget()
+
     async def handle(self, call: Call, sink: Sink) -> None:
         """Answers one call. Raises GoalkeeperError when the client has to get an error of ours."""
-        passage = await self._decided(call)
+        passage = await self.decided(call)
         copy = Copy()
         reply: Incoming | None = None
         try:
@@ -95,7 +103,7 @@ class Pipeline:
             await self._committed(passage)
             await relay(
                 reply,
-                sink,
+                told(passage, sink) if self._with.settings.usage == "client" else sink,
                 headers=self._journal.headers(passage),
                 keepalive=self._with.settings.stream.keepalive_seconds,
                 copy=copy,
@@ -134,7 +142,7 @@ class Pipeline:
         passage.flagged("client_gone")
         return Outcome(0, body, sse=sse, partial=True)
 
-    async def _decided(self, call: Call) -> Passage:
+    async def decided(self, call: Call) -> Passage:
         """Decides what goes out. Fails open: an error inside costs the rewriting, never the request."""
         passage = Passage(call, new_ulid(), call.body)
         self._write_down()
@@ -286,7 +294,8 @@ class Pipeline:
             receipt = self._journal.receipt(passage, outcome, answer)
             if case is not None:
                 calls = partial(self._journal.calls, case, answer)
-                self._with.conversations.close(case, receipt, answer if answered else None, passage.standing, calls)
+                said = answer if answered else None
+                self._with.conversations.close(case, receipt, said, passage.standing, calls, passage.body)
         except Exception as error:  # noqa: BLE001  the answer is out already (promise P5)
             self._with.counters.add("failures_open_total", "after_answer")
             self._journal.failed(passage.receipt, error)

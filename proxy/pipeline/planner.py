@@ -10,7 +10,7 @@ from proxy.compaction.budget import Budget, budget_of
 from proxy.compaction.draft import Memory, Policy, Tools
 from proxy.compaction.overflow import Overflow
 from proxy.compaction.plan import Plan, make_plan
-from proxy.compaction.repair import repaired
+from proxy.compaction.repair import MENDED, repaired
 from proxy.compaction.summary import Summary
 from proxy.compaction.thinking import drops
 from proxy.compaction.validity import ALTERNATING, ITEMISED
@@ -258,7 +258,7 @@ class Planner:
             mended = repaired([self.dialect.message(raw) for raw in own], self.dialect, near=near)
             if mended is not None:
                 pieces = mended
-                passage.flagged("orphan_repaired", "tool results without their calls became plain text")
+                passage.flagged(MENDED, "tool results without their calls became plain text")
         if pieces and (mended or not passage.held_already):
             passage.body = body_of(self.dialect, case.transcript, plan, pieces)
         return passage

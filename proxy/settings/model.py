@@ -262,6 +262,7 @@ class Settings(BaseSettings):
     classifier: Classifier = Classifier()
     overflow: Overflow = Overflow()
     assist: bool = False
+    usage: Literal["upstream", "client"] = "upstream"
     on_failure: Literal["forward", "refuse"] = "forward"
     repair: Repair = Repair()
     stream: Stream = Stream()

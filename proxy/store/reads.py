@@ -11,8 +11,10 @@ import msgspec
 from proxy.compaction.insertion import Insertion
 from proxy.lineage.records import BranchRecord, BranchState, EmissionRecord, Mark, StoredBranch
 from proxy.redaction import Sealer
+from proxy.store.frames import expanded, references
 from proxy.store.rows import Kept, Learnt, Loaded, PinEdit
 from proxy.store.writes import scope_of
+from proxy.transcript import digest_of
 
 T = TypeVar("T")
 _CHUNK = 500  # values in one statement
@@ -88,6 +90,19 @@ class Reads:
             digest: self.unsealed(tenant, body).encode("utf-8", "surrogateescape")
             for digest, body in self._of_messages(tenant, "body", digests)
         }
+
+    def frame(self, tenant: str, session: str, digest: str) -> bytes | None:
+        """Gives what stood around the messages of a body, None when it isn't stored any more, or not as it was."""
+        rows = self._frames(tenant, session, [digest])
+        if digest not in rows:
+            return None
+        return expanded(rows[digest], self._frames(tenant, session, references(rows[digest])))
+
+    def _frames(self, tenant: str, session: str, digests: Sequence[str]) -> dict[str, bytes]:
+        sql = f"SELECT digest, body FROM frames WHERE tenant = ? AND session = ? AND digest IN ({_marks(digests)})"  # noqa: S608
+        rows = self._db.execute(sql, (tenant, session, *digests))
+        texts = {digest: self.unsealed(tenant, body).encode("utf-8", "surrogateescape") for digest, body in rows}
+        return {digest: text for digest, text in texts.items() if digest_of(text) == digest}
 
     def tokens_of(self, tenant: str, digests: Iterable[str]) -> dict[str, int]:
         """Gives the token counts of messages; one that isn't stored or counted is left out."""

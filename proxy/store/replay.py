@@ -11,12 +11,15 @@ import msgspec
 
 from proxy.clients import Profiles
 from proxy.compaction.insertion import Insertion
+from proxy.compaction.outgoing import Renderer, body_of
 from proxy.compaction.receipt import Receipt, body_digest
-from proxy.compaction.rewrite import Writer, apply
-from proxy.compaction.validity import of_dialect
+from proxy.compaction.repair import MENDED, repaired
+from proxy.compaction.rewrite import Piece, Writer, apply
+from proxy.compaction.validity import ITEMISED, of_dialect
 from proxy.compaction.view import View
 from proxy.lineage.keys import KeyReader
 from proxy.pins.model import Ledger
+from proxy.store.frames import WHOLE
 from proxy.store.reads import Reads
 from proxy.store.redacting import FORGOTTEN
 from proxy.transcript import Message, Transcript, digest_of
@@ -24,11 +27,14 @@ from proxy.transcript import Message, Transcript, digest_of
 _HUMAN_ROLES = ("user", "tool", "function")
 
 
-class Reader(Writer, Protocol):
+class Reader(Writer, Renderer, Protocol):
     """What replaying needs of a dialect."""
 
     def message(self, raw: bytes) -> Message:
         """Reads one message."""
+
+    def parse(self, body: bytes) -> Transcript:
+        """Reads a request. Raises UnreadableBody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +45,10 @@ class Replayed:
     client: tuple[Message, ...]
     forwarded: tuple[Message, ...]
     insertions: tuple[Insertion, ...]
+    pieces: tuple[Piece, ...] = ()  # of the forwarded messages
+    mended: tuple[
+        Message, ...
+    ] = ()  # the forwarded messages where results without calls became text, () where none did
     missing: tuple[str, ...] = ()  # digests of messages, ids of insertions that the store doesn't have
 
 
@@ -66,13 +76,32 @@ class Replay:
             return None  # a person took words out of it: it can't be what was sent
         messages = tuple(dialect.message(bodies[digest]) for digest in digests if digest in bodies)
         view = self._view(receipt, messages)
-        forwarded: tuple[Message, ...] = ()
+        pieces: tuple[Piece, ...] = ()
         for alternate in (False, True):  # whether roles had to alternate isn't stored: the digest tells
             pieces = apply(insertions, view, dialect, alternate=alternate)
-            forwarded = tuple(dialect.message(piece.raw) for piece in pieces)
-            if receipt.forwarded == body_digest(message.digest for message in forwarded):
+            if receipt.forwarded == body_digest(piece.digest for piece in pieces):
                 break
-        return Replayed(receipt, messages, forwarded, insertions, tuple(missing))
+        forwarded = tuple(dialect.message(piece.raw) for piece in pieces)
+        mended: Sequence[bytes] = ()
+        if MENDED in receipt.flags:
+            mended = repaired(forwarded, dialect, near=receipt.dialect not in ITEMISED) or ()
+        sound = tuple(map(dialect.message, mended))
+        return Replayed(receipt, messages, forwarded, insertions, pieces, sound, tuple(missing))
+
+    def body(self, tenant: str, replayed: Replayed) -> bytes | None:
+        """Gives the very bytes that were sent, None when the store doesn't hold (any more) what they are made of."""
+        receipt = replayed.receipt
+        frame = self._reads.frame(tenant, receipt.session, receipt.frame) if receipt.frame else None
+        if frame is None or replayed.missing:
+            return None
+        if receipt.gap == WHOLE:
+            return frame
+        dialect = self._dialects[receipt.dialect]
+        transcript = dialect.parse(frame)
+        if not receipt.changed:
+            gap = receipt.gap.encode()
+            return transcript.head + gap.join(message.raw for message in replayed.client) + transcript.tail
+        return body_of(dialect, transcript, replayed, [one.raw for one in replayed.mended or replayed.forwarded])
 
     def _view(self, receipt: Receipt, messages: tuple[Message, ...]) -> View:
         path = self._keys.path(messages, self._profiles.named(receipt.client))
@@ -95,7 +124,10 @@ def faults(replayed: Replayed, pin_texts: Mapping[str, str]) -> Iterator[str]:
         return
     receipt = replayed.receipt
     pairing = of_dialect(receipt.dialect, strict=False)[0]
-    for fault in sorted(pairing.faults(replayed.forwarded) - pairing.faults(replayed.client)):
+    if MENDED in receipt.flags and not replayed.mended:
+        yield "repair: it was said to be mended, and nothing in it is to mend"
+    own = frozenset() if replayed.mended else pairing.faults(replayed.client)
+    for fault in sorted(pairing.faults(replayed.mended or replayed.forwarded) - own):
         yield f"pairing: {fault}"
     lost = [pin for pin in receipt.pins if pin in pin_texts and not _stands(pin, pin_texts[pin], replayed)]
     if len(receipt.pins) - len(lost) < receipt.pins_present:
@@ -120,6 +152,13 @@ def prefix_fault(before: Replayed | None, after: Replayed) -> str:
     return f"prefix: messages sent with {before.receipt.id} were changed though the client only added to them"
 
 
+def byte_fault(replayed: Replayed, body: bytes | None) -> str:
+    """Gives what is wrong with a rebuilt body, "" when it is the one that was sent, or can't be rebuilt."""
+    if body is None or not replayed.receipt.sent or digest_of(body) == replayed.receipt.sent:
+        return ""
+    return "bytes: the body that was sent is not the one that the store gives back"
+
+
 def _begins(start: Sequence[Message], whole: Sequence[Message]) -> bool:
     return [m.digest for m in start] == [m.digest for m in whole[: len(start)]]
 
@@ -138,6 +177,7 @@ class Report:
 
     receipts: int
     rebuilt: int
+    exact: int  # of these, those whose very bytes could be built again
     problems: tuple[Problem, ...]
 
 
@@ -145,7 +185,7 @@ def verify(db: sqlite3.Connection, reads: Reads, replay: Replay) -> Report:
     """Checks every receipt again, oldest first."""
     last: dict[str, Replayed] = {}
     texts = _pin_texts(db, reads)
-    receipts = rebuilt = 0
+    receipts = rebuilt = exact = 0
     problems: list[Problem] = []
     for tenant, record in db.execute("SELECT tenant, record FROM receipts ORDER BY seq"):
         receipts += 1
@@ -155,9 +195,12 @@ def verify(db: sqlite3.Connection, reads: Reads, replay: Replay) -> Report:
             continue
         rebuilt += 1
         found = [*faults(replayed, texts.get(receipt.session, {})), prefix_fault(last.get(receipt.track), replayed)]
+        body = replay.body(tenant, replayed)
+        exact += body is not None
+        found.append(byte_fault(replayed, body))
         problems += [Problem(receipt.id, fault) for fault in found if fault]
         last[receipt.track] = replayed
-    return Report(receipts, rebuilt, tuple(problems))
+    return Report(receipts, rebuilt, exact, tuple(problems))
 
 
 def _pin_texts(db: sqlite3.Connection, reads: Reads) -> dict[str, dict[str, str]]:

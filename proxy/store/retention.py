@@ -77,6 +77,7 @@ def _bytes_of(db: sqlite3.Connection) -> int:
     sizes = (
         "SELECT coalesce(sum(length(body)), 0) FROM messages",
         "SELECT coalesce(sum(length(record)), 0) FROM receipts",
+        "SELECT coalesce(sum(length(body)), 0) FROM frames",
     )
     return sum(int(db.execute(size).fetchone()[0]) for size in sizes)
 

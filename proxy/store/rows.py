@@ -11,6 +11,7 @@ from proxy.compaction.insertion import Insertion
 from proxy.compaction.receipt import Receipt, ToolCall
 from proxy.facts import FactChange
 from proxy.lineage.records import Changes, StoredBranch
+from proxy.store.frames import Sent
 from proxy.transcript import Answer, Message
 
 Action = Literal["add", "close", "retract"]
@@ -92,6 +93,7 @@ class Batch:
     insertions: tuple[Insertion, ...] = ()
     receipt: Receipt | None = None
     calls: Callable[[], Iterable[ToolCall]] | None = None  # of the receipt; the writer asks, as it reads whole results
+    sent: Sent | None = None  # the body that the receipt is of
     answer: Answer | None = None  # what the model replied to `request`
     reply: Reply | None = None  # under what id the upstream keeps it
     facts: tuple[FactChange, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from functools import partial
 from hashlib import blake2b
 from itertools import zip_longest
 
@@ -13,6 +14,7 @@ from proxy.compaction.receipt import Receipt
 from proxy.lineage.records import BranchRecord, BranchState, Changes
 from proxy.redaction import Sealed, Sealer
 from proxy.store.fact_rows import Event, FactRows
+from proxy.store.frames import FrameWriter
 from proxy.store.rows import Batch, Learnt, Reply, SessionRow, now
 from proxy.transcript import Message
 
@@ -33,6 +35,7 @@ class Writer:
         self._seal = seal
         self._names: dict[tuple[str, str], str] = {}
         self._facts = FactRows(db, self._sealed)
+        self._frames = FrameWriter(db)
         self._forgotten: set[str] = set()
         self._newest_forgotten = 0
 
@@ -79,7 +82,7 @@ class Writer:
             )
         if batch.receipt:
             calls = tuple(batch.calls()) if batch.calls else ()
-            self._receipt(batch.tenant, msgspec.structs.replace(batch.receipt, calls=calls) if calls else batch.receipt)
+            self._receipt(batch, msgspec.structs.replace(batch.receipt, calls=calls) if calls else batch.receipt)
         if batch.answer:
             record = self._sealed(batch.tenant, _encode(batch.answer).decode())
             row = (batch.request, batch.branch, batch.tenant, record)
@@ -212,7 +215,10 @@ class Writer:
                 "UPDATE branches SET length = ?, updated_at = ? WHERE id = ?", (batch.length, at, batch.branch)
             )
 
-    def _receipt(self, tenant: str, receipt: Receipt) -> None:
+    def _receipt(self, batch: Batch, receipt: Receipt) -> None:
+        tenant = batch.tenant
+        if batch.sent:
+            receipt = self._frames.told(receipt, tenant, batch.sent, partial(self._sealed, tenant))
         record = self._sealed(tenant, _encode(receipt).decode())
         self._db.execute(
             "INSERT INTO receipts (id, at, tenant, session, branch, record) VALUES (?, ?, ?, ?, ?, ?)"
@@ -221,23 +227,12 @@ class Writer:
         )
         if receipt.calls:
             self._db.execute("DELETE FROM tool_calls WHERE receipt = ?", (receipt.id,))
-            self._db.executemany(
-                "INSERT INTO tool_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (
-                        receipt.id,
-                        receipt.session,
-                        receipt.branch,
-                        self.plain(tenant, call.id),
-                        self._name(tenant, call.name),
-                        call.arguments,
-                        outcome,
-                        call.origin,
-                    )
-                    for call in receipt.calls
-                    for outcome in (self.plain(tenant, call.outcome),)
-                ],
-            )
+            rows = [
+                (receipt.id, receipt.session, receipt.branch, self.plain(tenant, call.id),
+                 self._name(tenant, call.name), call.arguments, self.plain(tenant, call.outcome), call.origin)
+                for call in receipt.calls
+            ]  # fmt: skip
+            self._db.executemany("INSERT INTO tool_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def _reply(self, batch: Batch, reply: Reply) -> None:
         scope = scope_of(batch.tenant, batch.namespace)

@@ -1,6 +1,35 @@
+import contextlib
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from proxy.cli.main import main
+
+
+@contextlib.contextmanager
+def answering(body):
+    """A server that gives this to everyone, and the paths that were asked for."""
+    asked = []
+
+    class Door(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            """Says nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Door)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def test_the_packaged_configuration_is_well(capsys):
@@ -58,3 +87,24 @@ def test_control_characters_of_a_rule_file_do_not_reach_the_terminal(tmp_path, c
     file.write_text('rules:\n  - name: mine\n    kind: fact\n    patterns: ["("]\n    label: "\\e[2J"\n')
     assert main(["check", str(file)]) == 1
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_a_running_proxy_tells_what_it_uses_and_what_it_refused(capsys):
+    told = {
+        "since": "2026-11-30T10:00:00Z",
+        "problems": ["mine.yaml:1:1: wrong\x1b[31m"],
+        "rules": [{"name": "r"}],
+        "clients": ["generic"],
+        "files": ["pins.yaml"],
+        "folders": [],
+    }
+    with answering(json.dumps(told).encode()) as (url, asked):
+        assert main(["check", "--running", "--url", url]) == 1
+    assert capsys.readouterr().out == (
+        "not in force: mine.yaml:1:1: wrong\\x1b[31m\n"
+        f"{url} uses 1 rules, 1 client profiles, in force since 2026-11-30T10:00:00Z\n  pins.yaml\n"
+    )
+    assert asked == ["/admin/rules"]
+    assert main(["check", "--url", url]) == 1
+    assert f"no proxy answers at {url}" in capsys.readouterr().err
+    assert main(["check", "--url", "ftp://x"]) == 2

@@ -14,6 +14,7 @@ from proxy.dialects.chat import Chat
 from proxy.exchange import Call
 from proxy.pipeline.pipeline import Pipeline
 from proxy.transcript import Part
+from tests.builders import PROFILES, RULES
 from tests.contract.agent import Agent
 from tests.contract.world import World
 
@@ -128,3 +129,9 @@ def test_an_item_that_only_the_provider_can_read_is_looked_at(world: World) -> N
     sealed = replace(transcript.messages[-1], parts=(Part("opaque", "c2VhbGVk", name="compaction"),))
     changed = replace(transcript, messages=(*transcript.messages[:-1], sealed))
     assert pipeline._glance.find(call, changed, FAR) is None
+
+
+def test_after_a_change_of_rules_or_profiles_every_request_is_looked_at(world: World) -> None:
+    agent = begun(world)
+    cast("Pipeline", world._proxy).use(RULES, PROFILES)
+    assert not glanced(world, agent)
