@@ -188,7 +188,8 @@ def _between(text: str, said: _Said, *, quoted: bool, random: bool) -> bool:
         return False
     if match["space"] is not None:
         window = text[max(0, said.start - 70) : said.start].lower()
-        return (random or quoted) and _SAID_WITH.search(window) is not None
+        told = quoted and said.word not in _WEAK and any(char.isdigit() for char in match[match.lastgroup or ""])
+        return told or ((random or quoted) and _SAID_WITH.search(window) is not None)
     if match["element"] is not None:
         return text[match.end() : match.end() + 2] == "</" and " " not in match[match.lastgroup or "bare"]
     return quoted or random or match["told"] is not None
