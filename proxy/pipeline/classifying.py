@@ -47,6 +47,7 @@ from proxy.upstream import Headers
 INTERNAL = ("x-goalkeeper-internal", "classifier")
 _PROPER_ENDS = ("stop", "end_turn", "completed")  # chat, Messages, Responses
 _AT_ONCE = 2
+_NEWEST = 8  # turns of one request: a long history that is seen for the first time isn't asked about from its beginning
 _WAITING = 100  # turns that wait for their answer; more are left open
 _ANSWER_BYTES = 64 << 10
 _PAUSE_SECONDS = 300.0  # after an answer that says that asking again is no use now
@@ -92,10 +93,9 @@ class Classifier:
         if case.track is None or call.header(INTERNAL[0]):  # a proxy before a proxy never asks about its questions
             return
         state, fresh = case.track.state, {message.digest for message in case.transcript.messages[case.new_from :]}
-        for turn in state.turns:
-            if turn.message not in fresh or not is_open(turn, state.ledger, rules, case.profile.name):
-                continue
-            if self._first(case, turn):
+        new = [turn for turn in state.turns if turn.message in fresh][-_NEWEST:]
+        for turn in new:
+            if is_open(turn, state.ledger, rules, case.profile.name) and self._first(case, turn):
                 self._start(Question(call, case, turn, self._masked(own_words(turn.text)), self._masked(turn.asked)))
 
     def _first(self, case: Case, turn: HumanTurn) -> bool:
