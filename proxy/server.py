@@ -65,7 +65,7 @@ class Gate:
             self._counters.add("errors_total", error.code)
             self._log.info("error", method=request.method, code=error.code, status=error.status)
             if sink.response is None:
-                return _refusal(error, request.raw_path)
+                return _refusal(error, request.raw_path, self._log.mask)
             if sink.aborted and request.transport is not None:
                 request.transport.close()  # what was written still leaves, the end of the answer doesn't
             return sink.response
@@ -125,11 +125,11 @@ async def _body(request: web.BaseRequest, limit: int) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def _refusal(error: GoalkeeperError, target: str) -> web.Response:
+def _refusal(error: GoalkeeperError, target: str, mask: Callable[[str], str]) -> web.Response:
     if _without_names(target)[0].startswith(Messages.path):  # token counts too
         body = Messages().error(error)
     else:
-        told = {"message": str(error), "type": "goalkeeper_error", "param": None, "code": error.code}
+        told = {"message": mask(str(error)), "type": "goalkeeper_error", "param": None, "code": error.code}
         body = msgspec.json.encode({"error": told})
     return web.Response(status=error.status, body=body, headers={"Content-Type": "application/json"})
 

@@ -29,6 +29,7 @@ SECRETS = [
     ("https://x.test/?token={}&page=2", "a1b2c3d4e5f6"),
     ("Passwort: {}", "geheim123"),
     ("密码是{}", "abc12345"),
+    ("it takes the user bob, password `{}`.", "tulip-9931-bed"),
     ("export GITHUB={}", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"),
     ("{}", "glpat-abcdefghij1234567890"),
     ("{}", "xoxb-123456789012-abcdefghijkl"),

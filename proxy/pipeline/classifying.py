@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections import Counter, OrderedDict
-from dataclasses import dataclass, field
+from collections import OrderedDict
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from proxy.compaction.receipt import Receipt
 from proxy.dialects.base import Dialect
 from proxy.errors import GoalkeeperError
 from proxy.exchange import Call, Copy
-from proxy.facts import Fact, FactChange
-from proxy.pins.lifecycle import pin_id
+from proxy.facts import FactChange
 from proxy.pins.proposals import (
     INSTRUCTION,
     RULE,
@@ -31,14 +29,14 @@ from proxy.pins.proposals import (
     read,
 )
 from proxy.pins.rules import RuleSet
+from proxy.pipeline.candidates import Asked, Question, candidate, receipt_of
 from proxy.pipeline.case import Case
 from proxy.pipeline.routing import Sender
 from proxy.pipeline.summarizing import PASSED_ON
 from proxy.redaction import Sealer
 from proxy.settings.model import Classifier as ClassifierSettings
-from proxy.store.ids import new_ulid
 from proxy.store.queries import Edit, edit_pin
-from proxy.store.rows import Batch, now
+from proxy.store.rows import Batch
 from proxy.store.spending import Limits, reserve, spend
 from proxy.store.sqlite import Store
 from proxy.telemetry import Counters
@@ -49,6 +47,7 @@ from proxy.upstream import Headers
 INTERNAL = ("x-goalkeeper-internal", "classifier")
 _PROPER_ENDS = ("stop", "end_turn", "completed")  # chat, Messages, Responses
 _AT_ONCE = 2
+_NEWEST = 8  # turns of one request: a long history that is seen for the first time isn't asked about from its beginning
 _WAITING = 100  # turns that wait for their answer; more are left open
 _ANSWER_BYTES = 64 << 10
 _PAUSE_SECONDS = 300.0  # after an answer that says that asking again is no use now
@@ -74,28 +73,6 @@ class Way:
         return own
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """One turn that is asked about."""
-
-    call: Call
-    case: Case
-    turn: HumanTurn
-    words: str  # the person's own, secret values masked
-    asked: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """How it went: in one word, with the model's answer, what is believed of it, and what was dropped."""
-
-    word: str
-    status: int = 0
-    answer: Answer = field(default_factory=Answer)
-    kept: tuple[Proposal, ...] = ()
-    dropped: Counter[str] = field(default_factory=Counter)
-
-
 class Classifier:
     """Takes proposals of a model for turns that no rule has decided."""
 
@@ -116,11 +93,10 @@ class Classifier:
         if case.track is None or call.header(INTERNAL[0]):  # a proxy before a proxy never asks about its questions
             return
         state, fresh = case.track.state, {message.digest for message in case.transcript.messages[case.new_from :]}
-        for turn in state.turns:
-            if turn.message not in fresh or not is_open(turn, state.ledger, rules, case.profile.name):
-                continue
-            if self._first(case, turn):
-                self._start(_Question(call, case, turn, self._masked(own_words(turn.text)), self._masked(turn.asked)))
+        new = [turn for turn in state.turns if turn.message in fresh][-_NEWEST:]
+        for turn in new:
+            if is_open(turn, state.ledger, rules, case.profile.name) and self._first(case, turn):
+                self._start(Question(call, case, turn, self._masked(own_words(turn.text)), self._masked(turn.asked)))
 
     def _first(self, case: Case, turn: HumanTurn) -> bool:
         """Whether a turn wasn't asked about before: agents send the same words again and again."""
@@ -135,7 +111,7 @@ class Classifier:
     def _masked(self, text: str) -> str:
         return self._seal.mask(text)
 
-    def _start(self, question: _Question) -> None:
+    def _start(self, question: Question) -> None:
         if len(self._tasks) >= _WAITING:
             self._counters.add("classifier_requests_total", "busy")
             return
@@ -148,7 +124,7 @@ class Classifier:
         if not task.cancelled() and task.exception() is not None:
             self._counters.add("classifier_requests_total", "failed")
 
-    async def _answered(self, question: _Question) -> None:
+    async def _answered(self, question: Question) -> None:
         async with self._room:
             day = datetime.now(UTC).date().isoformat()
             outcome = await self._outcome(question, day)
@@ -165,24 +141,24 @@ class Classifier:
         counted = self._store.run(partial(reserve, day=day, limits=self._limits))
         return "" if await asyncio.wrap_future(counted) else "over_budget"
 
-    async def _outcome(self, question: _Question, day: str) -> _Outcome:
+    async def _outcome(self, question: Question, day: str) -> Asked:
         barred = await self._barred(day)
         if barred:
-            return _Outcome(barred)
+            return Asked(barred)
         try:
             async with asyncio.timeout(self._settings.timeout_seconds):
                 status, body = await self._ask(question)
         except TimeoutError:
-            return _Outcome("timeout")
+            return Asked("timeout")
         except GoalkeeperError:
-            return _Outcome("unreachable")
+            return Asked("unreachable")
         if status != 200:
             if status < 500:  # wrong key, wrong model, too many requests: the next question fares no better
                 self._quiet_until = asyncio.get_running_loop().time() + _PAUSE_SECONDS
-            return _Outcome("refused", status)
+            return Asked("refused", status)
         return self._judged(question, self._way.dialect.answer(body, sse=False), len(body))
 
-    async def _ask(self, question: _Question) -> tuple[int, bytes]:
+    async def _ask(self, question: Question) -> tuple[int, bytes]:
         """Sends the question; gives status and body, no more of it than an answer can have."""
         way, settings = self._way, self._settings
         text = framed(question.words, question.asked)
@@ -190,39 +166,39 @@ class Classifier:
         headers = way.headers(question.call)
         reply = await way.sender.send("POST", way.dialect.path, headers, body, identity=True, own=(INTERNAL,))
         try:
-            copy = Copy()
+            copy = Copy(_ANSWER_BYTES << 2)  # a packed answer may unpack to that, and no more
             copy.add(await reply.head(_ANSWER_BYTES))
             return reply.status, copy.text(reply.header("content-encoding"))
         finally:
             reply.close()
 
-    def _judged(self, question: _Question, answer: Answer, size: int) -> _Outcome:
+    def _judged(self, question: Question, answer: Answer, size: int) -> Asked:
         if size >= _ANSWER_BYTES:
-            return _Outcome("too_large", 200, answer)
+            return Asked("too_large", 200, answer)
         if answer.refusal or answer.calls or answer.finish not in _PROPER_ENDS:
-            return _Outcome("no_answer", 200, answer)
+            return Asked("no_answer", 200, answer)
         try:
             proposed = read(answer.text)
         except UnreadableProposals:
-            return _Outcome("unreadable", 200, answer)
+            return Asked("unreadable", 200, answer)
         reveal = partial(self._reveal, question.turn.text)
         kept, dropped = checked(proposed, question.words, question.turn, reveal, self._settings.confidence)
-        return _Outcome("answered", 200, answer, kept, dropped)
+        return Asked("answered", 200, answer, kept, dropped)
 
     def _reveal(self, text: str, quote: str) -> str:
         """Puts the hidden values of a turn back into a quote of it."""
         sealed = {one.token: (one.nonce, one.sealed) for one in self._seal.seal(text)[1]}
         return self._seal.unseal(quote, sealed.get)
 
-    async def _keep(self, question: _Question, outcome: _Outcome, day: str) -> None:
+    async def _keep(self, question: Question, outcome: Asked, day: str) -> None:
         """Writes candidates, pins, receipt and what was spent."""
         case, answer = question.case, outcome.answer
         price = await self._price()
         usd = price and price[0] * answer.prompt_tokens + price[1] * answer.completion_tokens
         spent = partial(spend, day=day, tokens=answer.prompt_tokens + answer.completion_tokens, usd=usd or 0.0)
         await asyncio.wrap_future(self._store.run(spent))
-        receipt = self._receipt(question, outcome, usd)
-        facts = tuple(FactChange("proposed", receipt.at, self._fact(question, one, receipt)) for one in outcome.kept)
+        receipt = receipt_of(question, outcome, self._masked(self._settings.model or ""), usd)
+        facts = tuple(FactChange("proposed", receipt.at, candidate(question, one, receipt)) for one in outcome.kept)
         batch = Batch(case.scope.tenant, case.scope.namespace, request=receipt.id, receipt=receipt, facts=facts)
         await asyncio.wrap_future(self._store.submit(batch))
         self._counters.add("classifier_proposals_total", "kept", by=len(outcome.kept))
@@ -239,59 +215,7 @@ class Classifier:
             return told / 1_000_000, told / 1_000_000
         return await asyncio.to_thread(price_of, self._settings.model or "")  # reads a large table once
 
-    def _receipt(self, question: _Question, outcome: _Outcome, usd: float | None) -> Receipt:
-        case, answer = question.case, outcome.answer
-        notes = [f"asked about turn {question.turn.number}: {outcome.word}, {len(outcome.kept)} proposals kept"]
-        notes += [f"{count} dropped: {reason}" for reason, count in outcome.dropped.items()]
-        notes += [] if usd is not None else ["the model's price is not known"]
-        return Receipt(
-            id=new_ulid(),
-            at=now(),
-            session=case.link.session,
-            client=case.profile.name,
-            model=self._masked(self._settings.model or ""),
-            relation=RULE,
-            match_detail=f"about {case.receipt}",
-            notes=tuple(notes),
-            prompt_tokens=answer.prompt_tokens,
-            cached_tokens=answer.cached_tokens,
-            completion_tokens=answer.completion_tokens,
-            cost_usd=round(usd or 0.0, 6),
-            status=outcome.status,
-            attempts=1,
-        )
-
-    def _fact(self, question: _Question, one: Proposal, receipt: Receipt) -> Fact:
-        case, turn = question.case, question.turn
-        source = {
-            "session": case.link.session,
-            "branch": case.link.line,
-            "message": turn.message,
-            "client": case.profile.name,
-            "proposed_by": self._settings.model or "",
-            "confidence": f"{one.confidence:g}",
-            "receipt": receipt.id,
-        }
-        return Fact(
-            pin=pin_id(turn.key, one.span, 0),
-            kind=one.kind,
-            status="candidate",
-            scope="session",
-            text=one.quote,
-            quote=one.quote,
-            turn=turn.number,
-            rule=RULE,
-            project=case.project,
-            session=case.link.session,
-            branch=case.link.line,
-            observed_at=receipt.at,
-            source=source,
-            span=one.span,
-            asked=turn.asked,
-            evidence="model",
-        )
-
-    def _pin(self, db: sqlite3.Connection, *, question: _Question, one: Proposal) -> None:
+    def _pin(self, db: sqlite3.Connection, *, question: Question, one: Proposal) -> None:
         """Lets a proposal bind from the session's next request on, in the words of its quote."""
         edit = Edit(
             question.case.link.session, "add", "", one.kind, one.quote, RULE, question.turn.key.hex(), *one.span
@@ -299,7 +223,7 @@ class Classifier:
         edit_pin(db, self._seal, edit)
 
 
-def _binds_already(question: _Question) -> bool:
+def _binds_already(question: Question) -> bool:
     """Whether the turn is pinned as a whole: then a quote of it adds nothing that binds."""
     track = question.case.track
     return track is not None and any(pin.key == question.turn.key and pin.active for pin in track.state.ledger.pins)

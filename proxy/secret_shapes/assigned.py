@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from proxy.secret_shapes.probe import Probe, Secret, places
-from proxy.secret_shapes.values import PLACEHOLDER, is_random
+from proxy.secret_shapes.values import is_placeholder, is_random
 
 _ESCAPE = r"\\(?!\\{0,8}[nrt\"'`])"  # a backslash that isn't the start of an escaped line break or quote
 
@@ -62,6 +62,8 @@ _ASSIGNED = re.compile(  # behind the word
     rf"(?:\\{{0,3}}(?-i:{_QUOTED})|(?P<bare>(?-i:{_BARE})))",
     re.IGNORECASE,
 )
+# what stands directly behind a word that announces nothing: most words in programs
+_NO_VALUE = frozenset((b"", *(bytes((sign,)) for sign in b".);(+*/<!&|#@$%^~{}\n\r")))
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_. -]{0,24}\Z")
 _WEAK = (
     "token",
@@ -104,7 +106,9 @@ def assignments(probe: Probe) -> Iterator[Secret]:
     """Gives the values that their name says are secret."""
     text, done = probe.text, 0
     for at, end in sorted(_places(probe)):
-        match = _ASSIGNED.match(text, end) if at >= done else None
+        if at < done or probe.low[end : end + 1] in _NO_VALUE:
+            continue
+        match = _ASSIGNED.match(text, end)
         if match is None or (match["ending"] == "s" and text[at] not in "cC"):  # credentials, but no tokens
             continue
         secret = _assigned(text, _Said((text[at:end] + (match["ending"] or "")).lower(), at, match))
@@ -143,13 +147,22 @@ def _assigned(text: str, said: _Said) -> Secret | None:
     match = said.match
     group = match.lastgroup or "bare"
     value = _trimmed(match[group], group)
-    if len(value) < 3 or PLACEHOLDER.fullmatch(value) or value.startswith(_OPEN_VALUES):
+    if len(value) < 3 or (group == "bare" and _is_code(text, match, value)):
+        return None
+    if is_placeholder(value) or value.startswith(_OPEN_VALUES):
         return None
     if not _holds(text, said, group, value):
         return None
     start = match.start(group)
     kind = said.word if said.word in ("token", "key", "secret") else "password"
     return Secret(start, start + len(value), kind, value)
+
+
+def _is_code(text: str, match: re.Match[str], value: str) -> bool:
+    """Whether an unquoted value is a call or a name in program code."""
+    if text[match.end() : match.end() + 1] in ("(", "["):
+        return True
+    return _CODE.fullmatch(value) is not None and (match["told"] != "=" or "." in value)
 
 
 def _trimmed(value: str, group: str) -> str:
@@ -170,7 +183,7 @@ def _holds(text: str, said: _Said, group: str, value: str) -> bool:
     quoted, random = group in _QUOTES, is_random(value) and not _TIME.match(value)
     if not _between(text, said, quoted=quoted, random=random):
         return False
-    if not quoted and not _given(text, said, value, random=random):
+    if not quoted and not _given(text, said, random=random):
         return False
     if said.word not in _WEAK:
         return random or quoted or match["told"] is not None or match["element"] is not None
@@ -188,18 +201,17 @@ def _between(text: str, said: _Said, *, quoted: bool, random: bool) -> bool:
         return False
     if match["space"] is not None:
         window = text[max(0, said.start - 70) : said.start].lower()
-        return (random or quoted) and _SAID_WITH.search(window) is not None
+        told = quoted and said.word not in _WEAK and any(char.isdigit() for char in match[match.lastgroup or ""])
+        return told or ((random or quoted) and _SAID_WITH.search(window) is not None)
     if match["element"] is not None:
         return text[match.end() : match.end() + 2] == "</" and " " not in match[match.lastgroup or "bare"]
     return quoted or random or match["told"] is not None
 
 
-def _given(text: str, said: _Said, value: str, *, random: bool) -> bool:
+def _given(text: str, said: _Said, *, random: bool) -> bool:
     """Whether an unquoted value is given as such, not the next word of a sentence or a name in program code."""
     match = said.match
     after = text[match.end() : match.end() + 2]
-    if after[:1] in ("(", "[") or (_CODE.fullmatch(value) and (match["told"] != "=" or "." in value)):
-        return False
     if random or match["element"] is not None:
         return True
     told = match["told"] or ""

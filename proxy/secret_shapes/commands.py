@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from proxy.secret_shapes.probe import Probe, Secret, places
-from proxy.secret_shapes.values import PLACEHOLDER
+from proxy.secret_shapes.values import is_placeholder
 
 _VALUE = r"[^\s\"'`\\<>|&;]{3,128}"
 _USER = re.compile(rf" (?:-u|--user|--proxy-user)[ =](?:\\{{0,3}}[\"'])?[^\s\"'`\\:/<>$]{{1,64}}:(?P<value>{_VALUE})")
@@ -23,14 +23,14 @@ def flags(probe: Probe) -> Iterator[Secret]:
             yield from _password(probe.text, at)
         elif flag in (b"u", b"-"):
             match = _USER.match(probe.text, at)
-            if match and not PLACEHOLDER.fullmatch(match["value"]) and not match["value"].isdigit():
+            if match and not is_placeholder(match["value"]) and not match["value"].isdigit():
                 yield Secret(match.start("value"), match.end(), "password", match["value"])
 
 
 def _password(text: str, at: int) -> Iterator[Secret]:
     match = _PASSWORD.match(text, at)
     program = _PROGRAM.search(text, max(0, at - 100), at) if match else None
-    if not match or not program or PLACEHOLDER.fullmatch(match["value"]):
+    if not match or not program or is_placeholder(match["value"]):
         return
     if _SEPARATE.search(program[0]) and text[at + 3] == " ":
         return

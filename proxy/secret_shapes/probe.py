@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import AnyStr, NamedTuple
 
@@ -42,9 +42,13 @@ class Probe:
         return len(self.text) <= _HUMAN
 
 
-def places(text: AnyStr, anchor: AnyStr) -> Iterator[int]:
+def places(text: AnyStr, anchor: AnyStr) -> Iterable[int]:
     """Gives where an anchor stands, in order."""
     at = text.find(anchor)
+    return _from(text, anchor, at) if at >= 0 else ()
+
+
+def _from(text: AnyStr, anchor: AnyStr, at: int) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(anchor, at + 1)

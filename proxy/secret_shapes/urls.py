@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from proxy.secret_shapes.probe import Probe, Secret, places
-from proxy.secret_shapes.values import PLACEHOLDER, is_mixed, is_random
+from proxy.secret_shapes.values import is_mixed, is_placeholder, is_random
 
 _USER = re.compile(
     r":(?:\\?/){2}(?:[^\s/@:\"'\\<>]{0,64}:(?P<password>[^\s/\"'\\<>]{1,128})|(?P<token>[A-Za-z0-9_~.-]{16,255}))@"
@@ -47,7 +47,7 @@ def _user(text: str, at: int) -> Iterator[Secret]:
     value = match[group]
     if group == "token" and not is_random(value):
         return
-    if not PLACEHOLDER.fullmatch(value):
+    if not is_placeholder(value):
         yield Secret(match.start(group), match.end(group), group, value)
 
 

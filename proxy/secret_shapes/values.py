@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-PLACEHOLDER = re.compile(
-    r"(?:\S{0,12}?[xX*.•…#?_-]{5,}|[xX*.•…#?_-]+|<.*|\$.*|%.*|\{.*|\[.*|\(.*|!Ref\b.*|null|none|nil|true|false|undefined|required|optional|string|str"
+_PLACEHOLDER = re.compile(
+    r"(?:[xX*.•…#?_-]+|<.*|\$.*|%.*|\{.*|\[.*|\(.*|!Ref\b.*|null|none|nil|true|false|undefined|required|optional|string|str"
     r"|int|bytes|bool|any|object|self|changeme|change[_-]me|(?:your|my|the|enter)[ _-].*|example|redacted|hidden|unset"
     r"|empty|missing|invalid|expired|dummy"
     r"|(?:new[_ ]?|old[_ ]?)?(?:password|passwort|passwd|secret|token|key|value|api[_-]?key))",
@@ -16,6 +16,11 @@ _DIGIT = re.compile(r"\d")
 _CUT = re.compile(r"[-_./:@ ]")
 _MEASURE = re.compile(r"v?\d+[a-z]{1,3}|[A-Za-z]{1,4}\d{1,3}", re.IGNORECASE)  # 12ms, v2, sha256
 _VARIED = 6  # different characters that a random value has at least
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value only says that one belongs here."""
+    return (len(value) > 4 and value[-5:] == value[-1] * 5) or _PLACEHOLDER.fullmatch(value) is not None
 
 
 def is_random(value: str) -> bool:

@@ -97,45 +97,47 @@ async def test_a_proposal_becomes_a_candidate_with_its_source_and_its_price(tmp_
     assert FACT in question.json()["messages"][1]["content"]
 
 
-LIES = {
-    "made up": (proposes("Delete the ledger table."), "no quote"),
-    "pasted": (proposes("always answer in French", "ERROR boom at line 3 of the module"), "no quote"),
-    "half": (proposes("touch the ledger table."), "half a sentence"),
-    "kind": (proposes("Never touch the ledger table.", kind="order"), "unknown kind"),
-    "unsure": (proposes("Never touch the ledger table.", confidence=0.1), "unsure"),
-}
+LIES = (
+    (proposes("Delete the ledger table."), "no quote"),
+    (proposes("always answer in French", "ERROR boom at line 3 of the module"), "no quote"),
+    (proposes("touch the ledger table."), "half a sentence"),
+    (proposes("Never touch the ledger table.", kind="order"), "unknown kind"),
+    (proposes("Never touch the ledger table.", confidence=0.1), "unsure"),
+)
 
 
-@pytest.mark.parametrize("name", LIES)
-async def test_a_lie_leaves_no_fact_and_no_pin_but_a_count(tmp_path: Path, name: str) -> None:
-    verdict, reason = LIES[name]
-    async with Judge(verdict) as model, asking(tmp_path, model, pin=True) as proxy:
-        await said(proxy, GOAL, PASTED, "go on")
+async def test_a_lie_leaves_no_fact_and_no_pin_but_a_count(tmp_path: Path) -> None:
+    verdicts = [verdict for verdict, _ in LIES]
+    async with Judge(*verdicts, proposes()) as model, asking(tmp_path, model, pin=True) as proxy:
+        await said(proxy, GOAL, *(PASTED + str(number) for number in range(len(LIES))), "go on")
+        assert len(model.questions) == len(LIES) + 1
         assert await facts(proxy) == []
         pins = json.loads(await proxy.get("/admin/pins"))["pins"]
         metrics = await proxy.get("/metrics")
     assert "classifier" not in [pin["rule"] for pin in pins]
-    assert f'goalkeeper_classifier_proposals_total{{outcome="{reason}"}}' in metrics
+    for reason, count in (("no quote", 3), ("half a sentence", 1), ("unknown kind", 1), ("unsure", 1)):
+        assert f'goalkeeper_classifier_proposals_total{{outcome="{reason}"}} {count}' in metrics
 
 
+REFUSAL = {"choices": [{"message": {"refusal": "no"}, "finish_reason": "stop"}]}
 FAILURES = {
-    "unreadable": "Sure, I'd say it's a constraint.",
-    "too_large": "x" * 100_000,
-    "no_answer": Reply(
-        body=json.dumps({"choices": [{"message": {"refusal": "no"}, "finish_reason": "stop"}]}).encode()
-    ),
-    "refused": Reply(429, body=b'{"error": {"message": "slow down"}}'),
-    "unreachable": Reply(raw=b"HTTP/1.1 200"),
+    "unreadable": Reply(body=chat_reply("Sure, I'd say it's a constraint.").body),
+    "too_large": chat_reply("x" * 100_000),
+    "no_answer": Reply(body=json.dumps(REFUSAL).encode()),
+    "unreachable": Reply(raw=b"SSH-2.0-no\r\n\r\n"),
     "timeout": Reply(then="hang"),
+    "refused": Reply(429, body=b'{"error": {"message": "slow down"}}'),
+    "paused": chat_reply(proposes(FACT)),  # after a refusal nobody is asked for a while
 }
 
 
-@pytest.mark.parametrize("word", FAILURES)
-async def test_a_failure_is_quiet_and_counted(tmp_path: Path, word: str) -> None:
-    async with Judge(FAILURES[word]) as model, asking(tmp_path, model, timeout_seconds=0.2) as proxy:
-        await said(proxy, GOAL, FACT)
+async def test_a_failure_is_quiet_and_counted(tmp_path: Path) -> None:
+    async with Judge(*FAILURES.values()) as model, asking(tmp_path, model, timeout_seconds=0.2) as proxy:
+        await said(proxy, GOAL, *(f"{FACT} {word}" for word in FAILURES))
         assert await facts(proxy) == []
-        assert f'classifier_requests_total{{outcome="{word}"}} 1' in await proxy.get("/metrics")
+        metrics = await proxy.get("/metrics")
+    for word in FAILURES:
+        assert f'classifier_requests_total{{outcome="{word}"}} 1' in metrics
 
 
 async def test_a_quote_may_bind_where_the_settings_say_so_and_never_more_than_it(tmp_path: Path) -> None:

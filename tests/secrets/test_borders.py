@@ -20,7 +20,16 @@ from tests.serving import Serving, serving
 CHAT, MESSAGES, RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/responses"
 KINDS = {one.kind: one for one in secrets(seed=11)}
 BASIC = b64encode(b"deploy:tulip-9931-bed").decode()
-DOORS = ("/metrics", "/readyz", "/admin/facts", "/admin/sessions", "/admin/receipts", "/admin/pins", "/admin/stats")
+DOORS = (
+    f"/admin/facts/{KINDS['github_classic'].secrets[0]}",
+    "/metrics",
+    "/readyz",
+    "/admin/facts",
+    "/admin/sessions",
+    "/admin/receipts",
+    "/admin/pins",
+    "/admin/stats",
+)
 COMMANDS = (
     *(("facts", "list"), ("facts", "export"), ("facts", "show", "last"), ("pins", "list"), ("sessions", "list")),
     *(("sessions", "show", "last"), ("receipts", "list"), ("receipts", "show", "last"), ("archive", "show", "last")),
