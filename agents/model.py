@@ -39,6 +39,7 @@ _SHELLS = (
     *("bash", "Bash", "exec_command", "shell_command", "shell", "run_shell_command", "execute_command", "run_commands"),
     *("Shell", "terminal", "run_terminal_command", "runTerminalCommand", "execute", "run_shell", "execute_bash"),
 )
+_FINAL = "final_answer"
 _DELEGATES = ("task", "Agent", "Task", "agent")
 _COMMANDS = ("command", "cmd", "script", "commands")
 
@@ -146,7 +147,7 @@ class Model:
         if step.delegate:
             return _delegating(wire.tools(body), tokens)
         if not step.command:
-            return Said(step.text, prompt_tokens=tokens)
+            return _closing(step.text, wire.tools(body), tokens)
         return _running(step, wire.tools(body), tokens)
 
 
@@ -173,6 +174,13 @@ def _kind_without_tools(body: wire.Body, users: list[str]) -> Kind:
     if _TITLE.search(system) or any(_TITLE.search(text[:300]) for text in users):
         return "title"
     return "main"
+
+
+def _closing(text: str, tools: dict[str, Any], tokens: int) -> Said:
+    """The end of a turn; some agents want it said by a tool."""
+    if _FINAL in tools:
+        return Said("", _FINAL, {"answer": text}, tokens)
+    return Said(text, prompt_tokens=tokens)
 
 
 def _running(step: Step, tools: dict[str, Any], tokens: int) -> Said:

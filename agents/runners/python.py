@@ -84,5 +84,6 @@ AGENTS: tuple[Agent, ...] = (
     Agent(
         "mini-swe-agent", (MINI,), _nothing, _mini, _mini_environment, scenarios=("errand",), base_url="OPENAI_API_BASE"
     ),
+    _library("smolagents", "smol_agent.py", Package("pypi", "smolagents", ("openai",)), "overflow"),
     _library("pydantic-ai", "pydantic_agent.py", Package("pypi", "pydantic-ai-slim[openai]"), "sliding"),
 )
