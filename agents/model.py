@@ -39,7 +39,7 @@ _SHELLS = (
     *("bash", "Bash", "exec_command", "shell_command", "shell", "run_shell_command", "execute_command", "run_commands"),
     *("Shell", "terminal", "run_terminal_command", "runTerminalCommand", "execute", "run_shell", "execute_bash"),
 )
-_FINAL = "final_answer"
+_FINALS = ("final_answer", "complete")
 _DELEGATES = ("task", "Agent", "Task", "agent")
 _COMMANDS = ("command", "cmd", "script", "commands")
 
@@ -178,9 +178,10 @@ def _kind_without_tools(body: wire.Body, users: list[str]) -> Kind:
 
 def _closing(text: str, tools: dict[str, Any], tokens: int) -> Said:
     """The end of a turn; some agents want it said by a tool."""
-    if _FINAL in tools:
-        return Said("", _FINAL, {"answer": text}, tokens)
-    return Said(text, prompt_tokens=tokens)
+    name = next((name for name in _FINALS if name in tools), "")
+    if not name:
+        return Said(text, prompt_tokens=tokens)
+    return Said(text, name, {"answer": text} if "answer" in _names(tools[name]) else {}, tokens)
 
 
 def _running(step: Step, tools: dict[str, Any], tokens: int) -> Said:
