@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from aiohttp import web
@@ -40,7 +40,7 @@ _SHELLS = (
     *("Shell", "terminal", "run_terminal_command", "runTerminalCommand", "execute", "run_shell", "execute_bash"),
 )
 _FINALS = ("final_answer", "complete")
-_DELEGATES = ("task", "Agent", "Task", "agent")
+_DELEGATES = ("task", "Agent", "Task", "agent", "spawn_agent")
 _COMMANDS = ("command", "cmd", "script", "commands")
 
 
@@ -145,7 +145,8 @@ class Model:
             return Said("Streaming parser", prompt_tokens=size // 4)
         tokens = self._manner.full if step.full else size // 4
         if step.delegate:
-            return _delegating(wire.tools(body), tokens)
+            asked = _delegating(wire.tools(body), tokens)
+            return replace(asked, namespace=wire.namespace(body, asked.tool))
         if not step.command:
             return _closing(step.text, wire.tools(body), tokens)
         return _running(step, wire.tools(body), tokens)
@@ -212,6 +213,7 @@ def _delegating(tools: dict[str, Any], tokens: int) -> Said:
     worker = "general" if name == "task" and "prompt" in asked else "general-purpose"
     task = "look at a file" if "prompt" in asked else TASK
     arguments = {"description": task, "prompt": TASK, "subagent_type": worker, "run_in_background": False}
+    arguments |= {"message": TASK}
     return Said("I ask a sub-agent.", name, {key: value for key, value in arguments.items() if key in asked}, tokens)
 
 

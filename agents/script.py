@@ -84,6 +84,17 @@ SUB_AGENT = Scenario(
     task=(*_read(1), Step(text="SUBTASK DONE: big1.txt holds sensor readings.")),
     compacts=1,
 )
+BESIDE = Scenario(  # the sub-agent works while the main one goes on
+    "sub-agent-beside",
+    (GOAL, CORRECTION, LAST),
+    (
+        (Step("ls"), Step(delegate=True), Step("sleep 5; echo slept"), *_read(2), _end(1)),
+        (*_read(4, full=True), Step(delegate=True), Step("sleep 5; echo slept"), *_read(5), _end(2, full=True)),
+        (*_read(8), _end(3)),
+    ),
+    task=SUB_AGENT.task,
+    compacts=1,
+)
 OVERFLOW = Scenario(  # the model's window is really full: Goalkeeper compacts before the agent hears of it
     "overflow",
     (GOAL, CORRECTION, LAST),
@@ -145,5 +156,5 @@ TALK = Scenario(  # for agents without tools, that only talk
     ),
     compacts=1,
 )
-_ALL = (COMPACTIONS, STEER, SUB_AGENT, OVERFLOW, REFUSED, LATE, ASSIST, SLIDING, ONE_TURN, ERRAND, TALK)
+_ALL = (COMPACTIONS, STEER, SUB_AGENT, BESIDE, OVERFLOW, REFUSED, LATE, ASSIST, SLIDING, ONE_TURN, ERRAND, TALK)
 SCENARIOS = {one.name: one for one in _ALL}
