@@ -19,6 +19,7 @@ from proxy.dialects.known import all_dialects
 
 ROLES = {"system", "developer", "user", "assistant", "tool"}
 _INVARIANTS: dict[str, tuple[Invariant, ...]] = {"chat": CHAT, "responses": RESPONSES, "messages": MESSAGES}
+_KEEP = "Keep these words of the user unchanged."  # what Goalkeeper says before the words that it adds
 _BAD_FLAGS = {"failed_open", "invalid_rewrite", "plan_refused", "plan_quarantined", "unreadable_body", "pin_left_out"}
 
 
@@ -72,7 +73,8 @@ def judge(agent: Agent, scenario: Scenario, run: Run) -> Result:
     pairs = list(_pairs(run))
     main = [pair for pair in pairs if pair.got.kind == "main"]
     _words(result, scenario, pairs, main)
-    result.sides = _untouched([pair for pair in pairs if pair.got.kind in ("summary", "title", "aux")])
+    sides = [pair for pair in pairs if pair.got.kind in ("summary", "title", "aux")]
+    result.sides = _assisted(sides) if scenario.assists else _untouched(sides)
     result.tasks = _untouched([pair for pair in pairs if pair.got.kind == "sub"])
     result.cuts = sum(sent.told.get("x-goalkeeper-compaction") in ("compaction", "retry") for sent in run.sent)
     _validity(result, pairs)
@@ -118,6 +120,17 @@ def _human(body: wire.Body) -> str:
 
 def _untouched(pairs: list[_Pair]) -> Share:
     return Share(sum(pair.sent.raw == pair.got.raw for pair in pairs), len(pairs))
+
+
+def _assisted(pairs: list[_Pair]) -> Share:
+    """Counts side calls that went out as they came, and orders to summarise that carry all that binds besides."""
+    good = 0
+    for pair in pairs:
+        words = [said for said in (GOAL, CORRECTION) if said in _human(json.loads(pair.sent.raw))]
+        added = wire.users(pair.got.body)[-1].partition(_KEEP)[2]  # what stands before may quote the conversation
+        summary = pair.got.kind == "summary"
+        good += all(said in added for said in words) and bool(added) if summary else pair.got.raw == pair.sent.raw
+    return Share(good, len(pairs))
 
 
 # --- validity --------------------------------------------------------------------------------------------------------

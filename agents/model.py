@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from aiohttp import web
@@ -39,7 +39,8 @@ _SHELLS = (
     *("bash", "Bash", "exec_command", "shell_command", "shell", "run_shell_command", "execute_command", "run_commands"),
     *("Shell", "terminal", "run_terminal_command", "runTerminalCommand", "execute", "run_shell", "execute_bash"),
 )
-_DELEGATES = ("task", "Agent", "Task", "agent")
+_FINALS = ("final_answer", "complete")
+_DELEGATES = ("task", "Agent", "Task", "agent", "spawn_agent")
 _COMMANDS = ("command", "cmd", "script", "commands")
 
 
@@ -144,9 +145,10 @@ class Model:
             return Said("Streaming parser", prompt_tokens=size // 4)
         tokens = self._manner.full if step.full else size // 4
         if step.delegate:
-            return _delegating(wire.tools(body), tokens)
+            asked = _delegating(wire.tools(body), tokens)
+            return replace(asked, namespace=wire.namespace(body, asked.tool))
         if not step.command:
-            return Said(step.text, prompt_tokens=tokens)
+            return _closing(step.text, wire.tools(body), tokens)
         return _running(step, wire.tools(body), tokens)
 
 
@@ -173,6 +175,14 @@ def _kind_without_tools(body: wire.Body, users: list[str]) -> Kind:
     if _TITLE.search(system) or any(_TITLE.search(text[:300]) for text in users):
         return "title"
     return "main"
+
+
+def _closing(text: str, tools: dict[str, Any], tokens: int) -> Said:
+    """The end of a turn; some agents want it said by a tool."""
+    name = next((name for name in _FINALS if name in tools), "")
+    if not name:
+        return Said(text, prompt_tokens=tokens)
+    return Said(text, name, {"answer": text} if "answer" in _names(tools[name]) else {}, tokens)
 
 
 def _running(step: Step, tools: dict[str, Any], tokens: int) -> Said:
@@ -203,6 +213,7 @@ def _delegating(tools: dict[str, Any], tokens: int) -> Said:
     worker = "general" if name == "task" and "prompt" in asked else "general-purpose"
     task = "look at a file" if "prompt" in asked else TASK
     arguments = {"description": task, "prompt": TASK, "subagent_type": worker, "run_in_background": False}
+    arguments |= {"message": TASK}
     return Said("I ask a sub-agent.", name, {key: value for key, value in arguments.items() if key in asked}, tokens)
 
 

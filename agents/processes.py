@@ -64,8 +64,8 @@ def settings_free(root: Path) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def goalkeeper(upstream: str, root: Path) -> AsyncIterator[str]:
-    """Runs Goalkeeper with an empty data folder and no settings of ours, and gives its URL."""
+async def goalkeeper(upstream: str, root: Path, settings: Mapping[str, str]) -> AsyncIterator[str]:
+    """Runs Goalkeeper with an empty data folder and these settings (in the environment's form), and gives its URL."""
     command = [
         sys.executable,
         "-m",
@@ -79,7 +79,7 @@ async def goalkeeper(upstream: str, root: Path) -> AsyncIterator[str]:
         str(root / "data"),
     ]
     log = root / "goalkeeper.log"
-    process = await start(command, ROOT, settings_free(root), log)
+    process = await start(command, ROOT, settings_free(root) | settings, log)
     try:
         yield await _url(process, log)
     finally:

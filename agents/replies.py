@@ -23,6 +23,7 @@ class Said:
     tool: str = ""
     arguments: dict[str, Any] | None = None
     prompt_tokens: int = 1000
+    namespace: str = ""  # the group of tools that the called one is listed in
     compaction: bool = False  # a sealed compaction item in place of a text
 
     @property
@@ -150,7 +151,8 @@ def _output(said: Said) -> list[dict[str, Any]]:
             "arguments": json.dumps(said.arguments),
             "status": "completed",
         }
-        output.append({"type": "function_call", "id": _id("fc"), **call})
+        grouped = {"namespace": said.namespace} if said.namespace else {}
+        output.append({"type": "function_call", "id": _id("fc"), **call, **grouped})
     return output
 
 

@@ -47,7 +47,8 @@ async def run(agent: Agent, scenario: Scenario, cache: Path, keep: Path | None =
         root = keep or Path(name)
         _empty(root)
         model = Model(scenario, agent.manner)
-        async with model.serve() as upstream, goalkeeper(upstream, root) as proxy:
+        settings = {"GOALKEEPER_ASSIST": "true"} if scenario.assists else {}
+        async with model.serve() as upstream, goalkeeper(upstream, root, settings) as proxy:
             tap = Tap(proxy)
             async with tap.serve() as url:
                 place = Place(root, cache, url)

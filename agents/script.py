@@ -40,6 +40,7 @@ class Scenario:
     room: int = 0  # bytes by which a body may outgrow the first one, 0 = any
     compacts: int = 0  # compactions of the agent's own that the scenario is about
     cuts: bool = False  # whether Goalkeeper itself has to compact
+    assists: bool = False  # whether Goalkeeper is told to add the user's words to the agent's order to summarise
 
 
 def _read(*numbers: int, full: bool = False) -> tuple[Step, ...]:
@@ -83,6 +84,17 @@ SUB_AGENT = Scenario(
     task=(*_read(1), Step(text="SUBTASK DONE: big1.txt holds sensor readings.")),
     compacts=1,
 )
+BESIDE = Scenario(  # the sub-agent works while the main one goes on
+    "sub-agent-beside",
+    (GOAL, CORRECTION, LAST),
+    (
+        (Step("ls"), Step(delegate=True), Step("sleep 5; echo slept"), *_read(2), _end(1)),
+        (*_read(4, full=True), Step(delegate=True), Step("sleep 5; echo slept"), *_read(5), _end(2, full=True)),
+        (*_read(8), _end(3)),
+    ),
+    task=SUB_AGENT.task,
+    compacts=1,
+)
 OVERFLOW = Scenario(  # the model's window is really full: Goalkeeper compacts before the agent hears of it
     "overflow",
     (GOAL, CORRECTION, LAST),
@@ -113,6 +125,7 @@ LATE = Scenario(  # the agent compacts when it has the user's newest words, and 
     ),
     compacts=1,
 )
+ASSIST = Scenario("assist", COMPACTIONS.said, COMPACTIONS.turns, compacts=2, assists=True)
 SLIDING = Scenario("sliding", COMPACTIONS.said, COMPACTIONS.turns, compacts=1)  # a window that moves is one long cut
 ONE_TURN = Scenario(  # for agents that can't be given a second message, and shorten only when they are refused
     "one-turn",
@@ -143,5 +156,5 @@ TALK = Scenario(  # for agents without tools, that only talk
     ),
     compacts=1,
 )
-_ALL = (COMPACTIONS, STEER, SUB_AGENT, OVERFLOW, REFUSED, LATE, SLIDING, ONE_TURN, ERRAND, TALK)
+_ALL = (COMPACTIONS, STEER, SUB_AGENT, BESIDE, OVERFLOW, REFUSED, LATE, ASSIST, SLIDING, ONE_TURN, ERRAND, TALK)
 SCENARIOS = {one.name: one for one in _ALL}

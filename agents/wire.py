@@ -71,10 +71,17 @@ def results(body: Body) -> list[str]:
     return found + [text(part) for part in blocks if isinstance(part, dict) and part.get("type") == "tool_result"]
 
 
+def namespace(body: Body, name: str) -> str:
+    """Gives the group of tools that one is listed in, "" for one that stands by itself."""
+    groups = [tool for tool in body.get("tools") or [] if tool.get("tools")]
+    return next((str(one["name"]) for one in groups if any(tool.get("name") == name for tool in one["tools"])), "")
+
+
 def tools(body: Body) -> dict[str, Item]:
     """Gives the schema of each tool by its name."""
     found = {}
-    for tool in body.get("tools") or []:
+    listed = [one for tool in body.get("tools") or [] for one in (tool.get("tools") or [tool])]  # codex groups some
+    for tool in listed:
         inner = tool.get("function") or tool
         found[str(inner.get("name") or inner.get("type"))] = inner.get("parameters") or inner.get("input_schema") or {}
     return found

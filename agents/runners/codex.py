@@ -64,7 +64,7 @@ AGENTS = (
         _own_provider,
         _turn,
         _environment,
-        scenarios=("compactions", "steer", "overflow", "late"),
+        scenarios=("compactions", "steer", "sub-agent-beside", "overflow", "late"),
         talk=driven(_server),
         base_url="config.toml: model_providers.NAME.base_url, wire_api = responses",
     ),

@@ -52,7 +52,7 @@ def _agent(api: str, scenarios: tuple[str, ...]) -> Agent:
 
 
 AGENTS = (
-    _agent("chat", ("compactions", "steer", "sub-agent", "overflow", "refused", "late")),
+    _agent("chat", ("compactions", "steer", "sub-agent", "overflow", "refused", "late", "assist")),
     _agent("responses", ("compactions",)),
     _agent("messages", ("compactions",)),
 )

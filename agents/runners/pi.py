@@ -51,7 +51,7 @@ def _agent(api: str, scenarios: tuple[str, ...]) -> Agent:
 
 
 AGENTS = (
-    _agent("chat", ("compactions", "steer", "overflow", "refused", "late")),
+    _agent("chat", ("compactions", "steer", "overflow", "refused", "late", "assist")),
     _agent("responses", ("compactions", "steer", "overflow")),
     _agent("messages", ("compactions", "steer", "overflow")),
 )

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
+
 from agents.runners.base import DRIVERS, KEY, MODEL, Agent, Environment, Package, Place, driven
 
-_QUIET = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "OPENHANDS_SUPPRESS_BANNER": "1"}  # nothing is fetched at the start
+_LITELLM = find_spec("litellm")
+_VOCABULARIES = (
+    Path(_LITELLM.origin).parent / "litellm_core_utils" / "tokenizers" if _LITELLM and _LITELLM.origin else ""
+)
+_QUIET = {  # nothing is fetched at the start
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "OPENHANDS_SUPPRESS_BANNER": "1",
+    "TIKTOKEN_CACHE_DIR": str(_VOCABULARIES),
+}
 
 
 def _nothing(_: Place) -> None:
@@ -31,7 +42,13 @@ def _library(name: str, driver: str, package: Package, *scenarios: str) -> Agent
 
 
 MINI = Package("pypi", "mini-swe-agent")
+GPTME = Package("pypi", "gptme")
 AIDER = Package("pypi", "aider-chat")
+
+
+def _gptme(place: Place, _: int, words: str) -> list[str]:
+    ways = ["--non-interactive", "--model", f"local/{MODEL}", "--tool-format", "tool", "--tools", "shell,complete"]
+    return [place.binary(GPTME, "gptme"), *ways, "--name", "one", words]
 
 
 def _mini(place: Place, _: int, words: str) -> list[str]:
@@ -80,9 +97,11 @@ AGENTS: tuple[Agent, ...] = (
         "refused",
     ),
     _library("openhands", "openhands_agent.py", Package("pypi", "openhands-sdk"), "compactions"),
+    Agent("gptme", (GPTME,), _nothing, _gptme, _environment, scenarios=("overflow",), base_url="OPENAI_BASE_URL"),
     Agent("aider", (AIDER,), _nothing, _aider, _aider_environment, scenarios=("talk",), base_url="OPENAI_API_BASE"),
     Agent(
         "mini-swe-agent", (MINI,), _nothing, _mini, _mini_environment, scenarios=("errand",), base_url="OPENAI_API_BASE"
     ),
+    _library("smolagents", "smol_agent.py", Package("pypi", "smolagents", ("openai",)), "overflow"),
     _library("pydantic-ai", "pydantic_agent.py", Package("pypi", "pydantic-ai-slim[openai]"), "sliding"),
 )

@@ -16,16 +16,19 @@ from tests.agents.shapes import (
     cline,
     cn,
     codex,
+    gptme,
     libraries,
     mini_swe_agent,
     opencode,
     openhands,
     pi,
     qwen_code,
+    smolagents,
 )
 from tests.agents.stage import Outcome, play
 
-MODULES = (opencode, pi, qwen_code, cn, cline, codex, claude_code, openhands, aider, mini_swe_agent, libraries)
+PROGRAMS = (opencode, pi, qwen_code, cn, cline, codex, claude_code, aider, gptme, mini_swe_agent)
+MODULES = (*PROGRAMS, openhands, smolagents, libraries)
 SESSIONS = [
     pytest.param(session, id=f"{module.__name__.rpartition('.')[2]}-{number}")
     for module in MODULES

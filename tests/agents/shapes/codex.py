@@ -1,6 +1,6 @@
 """codex: no instructions field, texts of its own in the role user, human words kept as far as its budget goes."""
 
-from agents.script import CORRECTION, GOAL, MORE, NOTES
+from agents.script import CORRECTION, GOAL, MORE, NOTES, TASK
 from tests.agents.session import Item, Session
 
 ORDER = "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM."
@@ -8,8 +8,8 @@ SUMMARY = "Another language model started to solve this problem and produced a s
 
 
 def sessions() -> list[Session]:
-    """A provider of one's own, words cut by the budget, the built-in provider, and inside another program."""
-    return [_own(keeps=True), _own(keeps=False), _built_in(), _inside_another()]
+    """A provider of one's own, words cut by the budget, the built-in provider, inside another program, a sub-agent."""
+    return [_own(keeps=True), _own(keeps=False), _built_in(), _inside_another(), _delegating()]
 
 
 def _session() -> tuple[Session, list[Item], Item]:
@@ -83,4 +83,21 @@ def _built_in() -> Session:
         one.close()
         one.items.append({**one.text(MORE), "id": f"msg_more{number}"})
         one.step()
+    return one
+
+
+def _delegating() -> Session:
+    """A sub-agent works beside the main one: the same prompt, a thread of its own that names its parent."""
+    one, (head, rules), place = _session()
+    one.items = [head, rules, place]
+    one.user(GOAL)
+    one.step()
+    own = {"thread-id": "01a2-sub", "x-codex-parent-thread-id": "01a2-cx", "x-openai-subagent": "collab_spawn"}
+    one.delegate([head, rules, place, one.text(TASK)], '{"agent_id":"01a2-sub"}', headers=own)
+    done = '{"agent_path":"01a2-sub","status":{"completed":"big1.txt holds readings."}}'
+    one.items.append(one.text(f"<subagent_notification>\n{done}\n</subagent_notification>"))
+    one.step()
+    one.close()
+    one.user(CORRECTION)
+    one.step()
     return one
