@@ -14,6 +14,7 @@ from proxy.store.ids import new_ulid
 from proxy.store.rows import now
 
 _encode = msgspec.json.Encoder().encode
+_BY_PEOPLE = ("title", "reason", "rejected", "consequence", "revisit", "promoted", "edited")
 BY_HAND = "*"  # the namespace of facts that were said in no session
 
 
@@ -112,20 +113,10 @@ def event_line(seq: int, at: str, what: str, record: str) -> str:
 
 
 def _with_what_people_changed(fact: Fact, was: Fact) -> Fact:
-    kept = {name: getattr(was, name) for name in was.edited}
-    own = {
-        name: getattr(was, name)
-        for name in ("title", "reason", "rejected", "consequence", "revisit", "promoted", "edited")
-    }
-    return msgspec.structs.replace(
-        fact,
-        observed_at=was.observed_at,
-        branch=was.branch,
-        source=was.source,
-        supersedes=fact.supersedes or was.supersedes,
-        **own,
-        **kept,
-    )
+    kept = {name: getattr(was, name) for name in (*was.edited, *_BY_PEOPLE)}
+    known = {"observed_at": was.observed_at, "branch": was.branch, "source": was.source}
+    known["supersedes"] = fact.supersedes or was.supersedes
+    return msgspec.structs.replace(fact, **(known | kept))
 
 
 def _pins_in(fact: Fact) -> tuple[str, ...]:
