@@ -15,7 +15,7 @@ FACT: dict[str, Any] = {
     "id": ID, "kind": "correction", "status": "active", "scope": "session", "evidence": "user", "superseded_by": "",
     "text": "Amounts keep all their digits.", "quote": "No, don't round!", "title": "No rounding", "reason": "law",
     "rejected": ["rounding to cents"], "consequence": "", "revisit": "the ledger is replaced",
-    "observed_at": "2026-03-04T10:00:00Z", "source": {"url": "https://example.org/1", "author": "alice"}, "who": "alice",
+    "observed_at": "2026-03-04T10:00:00Z", "source": {"url": "https://example.org/1"}, "who": "alice",
 }  # fmt: skip
 ENTRY = """\
 **Type:** constraint
@@ -105,5 +105,6 @@ def test_a_section_of_agents_md_is_made_once_and_the_rest_stays() -> None:
 
 
 def test_settings_for_keep_the_why_are_read() -> None:
-    text = "x\n<!-- keep-the-why:config -->\n- context folder: docs/why\n- context-schema: 0.9.0\n<!-- /keep-the-why:config -->"
+    told = "- context folder: docs/why\n- context-schema: 0.9.0"
+    text = f"x\n<!-- keep-the-why:config -->\n{told}\n<!-- /keep-the-why:config -->"
     assert settings_in(text) == {"context-folder": "docs/why", "context-schema": "0.9.0"}

@@ -33,8 +33,9 @@ def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
 def know(world: World, text: str, **fields: Any) -> str:
     """Adds a promoted fact of the project shop, by hand."""
     known: dict[str, Any] = {
-        "pin": "", "kind": "decision", "status": "active", "scope": "project", "quote": "", "turn": 0, "rule": "by hand",
-        "project": "shop", "session": "", "branch": "", "observed_at": "2026-03-04T10:00:00Z", "source": {},
+        "pin": "", "kind": "decision", "status": "active", "scope": "project", "quote": "", "turn": 0,
+        "rule": "by hand", "project": "shop", "session": "", "branch": "",
+        "observed_at": "2026-03-04T10:00:00Z", "source": {},
         "promoted": "2026-03-05T10:00:00Z", "tenant": "-",
     }  # fmt: skip
     values = known | fields
