@@ -121,6 +121,10 @@ def test_why_shows_the_words_in_their_surroundings_and_what_they_replaced(comman
     assert around["said"]["text"].startswith("No, never touch legacy/. password=[secret:")
     assert [old["text"] for old in told["replaced"]] == ["Use tabs."]
     assert "replaced: " in command("why", name)[1]
+    command("facts", "edit", name, "--text", "legacy/ is read-only")
+    assert command("why", name)[1].count("No, never touch legacy/. password=[secret:") == 1
+    (pin,) = [pin for pin in json.loads(command("pins", "list", "--json")[1])["pins"] if pin["id"] == "p2"]
+    assert pin["text"].startswith("No, never touch legacy/.")
 
 
 def test_broken_lines_are_named_and_nothing_is_half_imported(command: Command, tmp_path: Path) -> None:

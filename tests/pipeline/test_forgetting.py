@@ -70,6 +70,18 @@ def test_a_pattern_goes_from_every_file_and_what_is_left_can_be_checked(world, f
     assert "quokka" not in world.files().decode("utf-8", "replace").casefold()
 
 
+def test_a_pattern_that_stands_in_our_own_words_breaks_nothing(world, forget, capsys):
+    worked(world)
+    world.problems()
+    assert forget("--pattern", "e|main", "--yes") == 1
+    assert "still there, in names or ids that are kept" in capsys.readouterr().out
+    assert world.problems() == ()
+    for words in (["sessions", "show", "last"], ["receipts", "show", "last"], ["context"], ["facts", "list"]):
+        assert main(["--data", str(world.folder), *words]) == 0
+    world.restart()
+    assert ask(world, user("Port the billing service to Go.")).receipt["relation"] == "new"
+
+
 def test_a_session_goes_whole_and_memory_does_not_bring_it_back(world, forget, capsys):
     talk = worked(world)
     session = ask(world, *talk, user("Go on.")).receipt["session"]
