@@ -15,6 +15,7 @@ _TITLES = {
     "commitment": "Commitments",
     "fact": "Facts",
 }
+_MARKS = re.compile(r"([\\`*_{}\[\]<>#|!])")
 _HEAD = """\
 # Facts: {project}
 
@@ -48,12 +49,14 @@ def fenced(text: str) -> str:
 
 def visible(text: str) -> str:
     """Gives text with what nobody sees, and a terminal would obey, escaped."""
+    if text.isprintable() or text.replace("\n", "").isprintable():
+        return text
     return "".join(c if c == "\n" or c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def flat(text: str) -> str:
     """Gives text on one line in which Markdown marks nothing."""
-    return re.sub(r"([\\`*_{}\[\]<>#|!])", r"\\\1", " ".join(visible(text).split()))
+    return _MARKS.sub(r"\\\1", " ".join(visible(text).split()))
 
 
 def _entry(fact: Mapping[str, Any]) -> str:

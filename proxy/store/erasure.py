@@ -84,12 +84,12 @@ def drop_facts(db: sqlite3.Connection, ids: Iterable[str]) -> set[str]:
     """Deletes facts with all that was ever noted of them, and gives their projects."""
     projects = set()
     for name in ids:
-        row = db.execute("SELECT project FROM facts WHERE id = ?", (name,)).fetchone()
+        row = db.execute("SELECT project, words FROM facts WHERE id = ?", (name,)).fetchone()
         if row:
             projects.add(str(row[0]))
+            db.execute("DELETE FROM facts_text WHERE rowid = ?", (row[1],))
         db.execute("DELETE FROM unlisted WHERE event IN (SELECT seq FROM fact_events WHERE fact = ?)", (name,))
         db.execute("DELETE FROM fact_events WHERE fact = ?", (name,))
-        db.execute("DELETE FROM facts_text WHERE fact = ?", (name,))
         db.execute("DELETE FROM facts WHERE id = ?", (name,))
     return projects
 

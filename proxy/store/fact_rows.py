@@ -14,6 +14,7 @@ from proxy.store.ids import new_ulid
 from proxy.store.rows import now
 
 _encode = msgspec.json.Encoder().encode
+_BY_PEOPLE = ("title", "reason", "rejected", "consequence", "revisit", "promoted", "edited")
 BY_HAND = "*"  # the namespace of facts that were said in no session
 
 
@@ -56,15 +57,15 @@ class FactRows:
 
     def put(self, tenant: str, namespace: str, fact: Fact, what: str, at: str) -> Event:
         """Writes a fact's new state, its texts masked already, and tells of it as an event."""
+        words = self._indexed(fact)
         record = _encode(fact).decode()
         row = (fact.id, tenant, fact.project, fact.session, fact.branch, fact.pin, fact.kind, fact.status, fact.scope)
         self._db.execute(
             "INSERT OR REPLACE INTO facts"
-            " (id, tenant, project, session, branch, pin, kind, status, scope, record, namespace)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*row, record, namespace),
+            " (id, tenant, project, session, branch, pin, kind, status, scope, record, namespace,"
+            " words) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*row, record, namespace, words),
         )
-        self._index(fact)
         added = self._db.execute(
             "INSERT INTO fact_events (fact, at, what, record) VALUES (?, ?, ?, ?)", (fact.id, at, what, record)
         )
@@ -95,14 +96,15 @@ class FactRows:
         what = change.what if was is None or change.what != "new" else fact.status
         return [self.put(tenant, namespace, fact, what, change.at or now())]
 
-    def _index(self, fact: Fact) -> None:
-        words = indexed(fact)
-        old = self._db.execute("SELECT rowid, text FROM facts_text WHERE fact = ?", (fact.id,)).fetchone()
-        if old and old[1] == words:
-            return
+    def _indexed(self, fact: Fact) -> int:
+        """Makes a fact findable by its words, and gives the row of the index."""
+        old = self._db.execute("SELECT record, words FROM facts WHERE id = ?", (fact.id,)).fetchone()
+        if old and indexed(msgspec.json.decode(old[0], type=Fact)) == indexed(fact):
+            return int(old[1])
         if old:
-            self._db.execute("DELETE FROM facts_text WHERE rowid = ?", (old[0],))
-        self._db.execute("INSERT INTO facts_text (text, fact) VALUES (?, ?)", (words, fact.id))
+            self._db.execute("DELETE FROM facts_text WHERE rowid = ?", (old[1],))
+        added = self._db.execute("INSERT INTO facts_text (text, fact) VALUES (?, ?)", (indexed(fact), fact.id))
+        return int(added.lastrowid or 0)
 
 
 def event_line(seq: int, at: str, what: str, record: str) -> str:
@@ -112,20 +114,10 @@ def event_line(seq: int, at: str, what: str, record: str) -> str:
 
 
 def _with_what_people_changed(fact: Fact, was: Fact) -> Fact:
-    kept = {name: getattr(was, name) for name in was.edited}
-    own = {
-        name: getattr(was, name)
-        for name in ("title", "reason", "rejected", "consequence", "revisit", "promoted", "edited")
-    }
-    return msgspec.structs.replace(
-        fact,
-        observed_at=was.observed_at,
-        branch=was.branch,
-        source=was.source,
-        supersedes=fact.supersedes or was.supersedes,
-        **own,
-        **kept,
-    )
+    kept = {name: getattr(was, name) for name in (*was.edited, *_BY_PEOPLE)}
+    known = {"observed_at": was.observed_at, "branch": was.branch, "source": was.source}
+    known["supersedes"] = fact.supersedes or was.supersedes
+    return msgspec.structs.replace(fact, **(known | kept))
 
 
 def _pins_in(fact: Fact) -> tuple[str, ...]:

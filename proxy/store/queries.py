@@ -101,12 +101,17 @@ def fact(db: sqlite3.Connection, prefix: str) -> Row:
 
 def pins(db: sqlite3.Connection, query: Query = _NO_QUERY) -> dict[str, list[Row]]:
     """Gives pins as they stood with each session's last request; filters: session, kind, status."""
-    found = [one for one in facts(db, query)["facts"] if one["status"] != "candidate"]
+    found = [
+        one
+        for one in facts(db, query)["facts"]
+        if one["session"] and one["pin"].startswith("p") and one["status"] != "candidate"
+    ]
     names = {one["id"]: one["pin"] for one in found}
     return {
         "pins": [
-            {name: one[name] for name in ("kind", "status", "scope", "text", "turn", "rule", "session", "fallen")}
-            | {"id": one["pin"], "fact": one["id"], "superseded_by": names.get(one["superseded_by"], "")}
+            {name: one[name] for name in ("kind", "status", "scope", "turn", "rule", "session", "fallen")}
+            | {"id": one["pin"], "text": one["quote"] or one["text"], "fact": one["id"]}
+            | {"superseded_by": names.get(one["superseded_by"], "")}
             for one in found
         ]
     }

@@ -21,6 +21,11 @@ _OWN = frozenset(
     }
 )  # fmt: skip
 _STRUCTURE = {"messages": _CLIENT, "answers": _CLIENT, "facts": _FACT, "fact_events": _FACT}
+_WIRE = _CLIENT | {
+    "content", "text", "name", "arguments", "function", "tool_calls", "output", "input", "status", "summary", "source",
+    "encrypted_content", "annotations", "refusal", "cache_control", "is_error", "media_type", "data", "image_url",
+    "url", "detail", "thinking", "signature", "index", "calls", "items", "finish", "complete",
+}  # fmt: skip
 _NONE: frozenset[str] = frozenset()
 
 
@@ -52,8 +57,14 @@ class Redactor:
         if isinstance(value, list):
             return [self._walked(one, fixed) for one in value]
         if isinstance(value, dict):
-            return {self._words(k): v if k in fixed and _bare(v) else self._walked(v, fixed) for k, v in value.items()}
+            return {
+                self._key(k, fixed): v if k in fixed and _bare(v) else self._walked(v, fixed) for k, v in value.items()
+            }
         return value
+
+    def _key(self, name: str, fixed: frozenset[str]) -> str:
+        """Names of fields of ours and of the wire stay; what a tool named so goes."""
+        return name if fixed not in (_CLIENT, _NONE) or (fixed is _CLIENT and name in _WIRE) else self._words(name)
 
     def _string(self, text: str) -> str:
         """A string may itself hold JSON, as the arguments of a call do, with escapes of its own."""

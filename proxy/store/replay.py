@@ -207,5 +207,5 @@ def _pin_texts(db: sqlite3.Connection, reads: Reads) -> dict[str, dict[str, str]
     texts: dict[str, dict[str, str]] = {}
     for tenant, session, pin, record in db.execute("SELECT tenant, session, pin, record FROM facts"):
         fact = msgspec.json.decode(reads.unsealed(tenant, record))
-        texts.setdefault(session, {})[pin] = str(fact["text"])
+        texts.setdefault(session, {})[pin] = str(fact["quote"] or fact["text"])  # a person may have reworded it
     return texts

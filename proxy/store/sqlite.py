@@ -28,6 +28,7 @@ _GROUP = 64  # batches in one transaction
 _TRIES = 6  # times ten seconds of waiting for another process's transaction
 _QUIET_SECONDS = 0.1  # a page is written anew when nothing was queued for so long,
 _STALE_SECONDS = 2.0  # or when it is behind for so long
+_SHARE = 20  # a page that took long is written again no sooner than after so many times that
 _LISTING_TIME = timedelta(seconds=2)  # far more than it takes from a commit to its lines in the JSONL view
 
 Job = Callable[[sqlite3.Connection], Any]
@@ -49,6 +50,7 @@ class Store(Reads):
         self._held: list[_Order] = []
         self._closed = False
         self._behind: dict[str, float] = {}  # projects whose page is behind, and since when
+        self._pages_after = 0.0  # no page is written before this time
         self._thread = threading.Thread(target=self._work, name="store-writer", daemon=True)
 
     @classmethod
@@ -122,20 +124,25 @@ class Store(Reads):
 
     def _next(self) -> list[_Order] | None:
         """Waits for the next orders; in a quiet moment, or when it is high time, pages are written first."""
-        if self._behind:
+        while self._behind:
+            now = time.monotonic()
+            overdue = now - min(self._behind.values()) > _STALE_SECONDS and now > self._pages_after
             try:
-                if time.monotonic() - min(self._behind.values()) < _STALE_SECONDS:
-                    return self._orders.get(timeout=_QUIET_SECONDS)
+                if not overdue:
+                    return self._orders.get(timeout=max(_QUIET_SECONDS, self._pages_after - now))
             except Empty:
                 pass
             self._write_pages()
         return self._orders.get()
 
     def _write_pages(self) -> None:
+        started = time.monotonic()
         projects, self._behind = tuple(self._behind), {}
         for project in projects:
             with suppress(OSError, sqlite3.Error):  # a view: the next change, or the next start, writes it
                 write_page(self.folder, self._writing, project)
+        ended = time.monotonic()
+        self._pages_after = ended + _SHARE * (ended - started)
 
     def _serve(self, group: list[_Order]) -> None:
         batches: list[tuple[Batch, Future[Any] | None]] = []

@@ -7,7 +7,6 @@ the last one to write a page writes the newest state, and what was forgotten mea
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
 import sqlite3
@@ -15,6 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
+
+import msgspec
 
 from proxy.facts.markdown import page
 from proxy.store.fact_rows import Event, event_line
@@ -88,7 +89,7 @@ def _changed_at(file: Path) -> int:
 
 def _page(db: sqlite3.Connection, project: str) -> str:
     rows = db.execute("SELECT record FROM facts WHERE project = ? ORDER BY id", (project,)).fetchall()
-    return page(project, [json.loads(record) for (record,) in rows]) if rows else ""
+    return page(project, [msgspec.json.decode(record) for (record,) in rows]) if rows else ""
 
 
 def _replace(file: Path, text: str) -> None:

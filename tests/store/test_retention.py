@@ -8,8 +8,9 @@ from pathlib import Path
 
 from proxy.redaction import Sealer
 from proxy.store import queries
-from proxy.store.retention import Purged, purge
+from proxy.store.retention import FactPolicy, Purged, purge
 from proxy.store.sqlite import Store
+from proxy.store.views import file_name
 from tests.store.build import KEY, asked, said, stated
 
 OLD = (datetime.now(UTC) - timedelta(days=40)).isoformat()
@@ -50,3 +51,29 @@ def test_longest_unused_sessions_leave_until_the_size_fits(tmp_path: Path) -> No
     assert store.run(lambda db: purge(db, days=999, max_bytes=10)).result().sessions == 2
     assert queries.stats(store._db)["messages"] == 0
     store.close()
+
+
+def test_facts_go_by_kind_and_status_and_what_is_active_or_promoted_stays(tmp_path: Path) -> None:
+    store = Store.open(tmp_path, Sealer(KEY))
+    told = (
+        stated("p1", "Do it once.", "expired"),
+        stated("p2", "Use tabs.", "retracted"),
+        stated("p3", "Be brief.", kind="preference"),
+        stated("p4", "Ship it.", "closed", kind="goal"),
+        stated("p5", "Known.", "expired", promoted="2026-01-01"),
+    )
+    store.submit(asked(said("goal"), facts=told)).result()
+    later = datetime.now(UTC) + timedelta(days=40)
+    policy = FactPolicy({"expired": 30, "goal": 300, "goal/closed": 20, "retracted": 60})
+    gone = store.run(lambda db: purge(db, days=999, max_bytes=10**9, facts=policy, now=later)).result()
+    assert gone == Purged(0, 0, 0, facts=2)
+    assert [one["pin"] for one in queries.facts(store._db)["facts"]] == ["p2", "p3", "p5"]
+    lines = (tmp_path / "facts" / file_name("/srv/shop")).read_text()
+    assert "Do it once." not in lines
+    assert "Be brief." in lines
+    gone = store.run(lambda db: purge(db, days=999, max_bytes=10**9, facts=FactPolicy(max_bytes=1), now=later)).result()
+    assert [one["pin"] for one in queries.facts(store._db)["facts"]] == ["p3", "p5"]
+    store.close()
+    page = (tmp_path / "facts" / file_name("/srv/shop", "md")).read_text()
+    assert "Be brief." in page
+    assert "Use tabs." not in page
