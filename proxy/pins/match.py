@@ -63,7 +63,7 @@ def _judge(said: _Said) -> Verdict:
     control = _control(said.text, said.rules.marker)
     if control:
         return control
-    bounded = ends_of(said.text).translate(_PLAIN_MARKS)
+    bounded = _bounded(said.text)
     own = strip_quoted(bounded)
     if not _LETTER.search(own.replace("“…”", "")):
         return _without_words(said, own)
@@ -79,6 +79,21 @@ def _judge(said: _Said) -> Verdict:
 
 
 _cached = lru_cache(maxsize=4096)(_judge)
+
+
+def own_words(text: str) -> str:
+    """Gives what rules see of a turn: its ends, quoted material left out, one form of each apostrophe."""
+    return strip_quoted(_bounded(text))
+
+
+def applying(rules: RuleSet, subject: Subject, via: str, client: str) -> tuple[Rule, ...]:
+    """Gives every rule that speaks about the text, the highest priority first."""
+    role = "tool" if via else "user"
+    return tuple(rule for rule in rules.rules if rule.applies(subject, role, client))
+
+
+def _bounded(text: str) -> str:
+    return ends_of(text).translate(_PLAIN_MARKS)
 
 
 def _applying(said: _Said, subject: Subject) -> list[Rule]:

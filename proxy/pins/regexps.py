@@ -70,6 +70,15 @@ def any_matches(matchers: tuple[Matcher, ...], subject: Subject) -> bool:
     return False
 
 
+def first_match(matchers: tuple[Matcher, ...], subject: Subject) -> str:
+    """Gives the words on which the first of the matchers speaks, as they were written; "" when none does."""
+    for matcher in matchers:
+        found = matcher.pattern.search(subject.lower if matcher.lower else subject.text)
+        if found and (not matcher.script or matcher.script & subject.scripts):
+            return subject.text[found.start() : found.end()].strip()
+    return ""
+
+
 def script_gate(pattern: str) -> Script:
     """Gives scripts of which every match holds at least one; NONE when a text without them may match too."""
     gate, _ = _gate(pattern, 0)
