@@ -120,19 +120,19 @@ def _applying(said: _Said, subject: Subject) -> list[Rule]:
     """Gives the rules that speak about the text.
 
     Once one has decided, rules of the other side (what binds, what passes) aren't asked: they could change nothing.
-    A go-ahead or a greeting and nothing else ends the search.
+    After a go-ahead or a greeting and nothing else only the acts on older pins are looked for.
     """
     found: list[Rule] = []
     winner: Rule | None = None
+    whole = False
     role = "tool" if said.via else "user"
     for rule in said.rules.rules:
-        if winner and rule.decides and (rule.kind is None or winner.kind is None):
+        if winner and rule.decides and (whole or rule.kind is None or winner.kind is None):
             continue
         if rule.applies(subject, role, said.client):
             found.append(rule)
             winner = winner or (rule if rule.decides else None)
-            if rule is winner and rule.kind is None and rule.priority >= WHOLE:
-                break
+            whole = whole or (rule is winner and rule.kind is None and rule.priority >= WHOLE)
     return found
 
 
