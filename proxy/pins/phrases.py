@@ -7,7 +7,7 @@ case and drawn-out letters ("yesss") don't matter; a question mark does: then it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 MOST = 90  # characters of a turn that can be nothing but phrases
@@ -25,42 +25,48 @@ def plain(text: str) -> str:
     return _APART.sub(" ", short).strip()
 
 
+def comparable(lower: str) -> str:
+    """Gives a turn as it is compared with phrases, "" when it is too long for that, or a question."""
+    if len(lower) > MOST or "?" in lower or "？" in lower or "؟" in lower:
+        return ""
+    return plain(lower)
+
+
 @dataclass(frozen=True, slots=True)
 class Phrases:
     """Phrases of a rule, and those that may stand beside them."""
 
-    own: frozenset[str]
-    beside: frozenset[str]
-    lengths: tuple[int, ...]
+    own: Mapping[str, bool]  # each phrase, and whether it is the rule's own
+    lengths: Mapping[str, tuple[int, ...]]  # by first letter: how long phrases are
 
     @classmethod
     def of(cls, own: Iterable[str], beside: Iterable[str] = ()) -> Phrases:
         """Reads lines of phrases."""
-        mine, others = frozenset(_split(own)), frozenset(_split(beside))
-        return cls(mine, others - mine, tuple(sorted({len(phrase) for phrase in mine | others})))
+        words = dict.fromkeys(_split(beside), False) | dict.fromkeys(_split(own), True)
+        lengths: dict[str, set[int]] = {}
+        for phrase in words:
+            lengths.setdefault(phrase[0], set()).add(len(phrase))
+        return cls(words, {first: tuple(sorted(known)) for first, known in lengths.items()})
 
-    def make_up(self, text: str) -> bool:
-        """Tells whether a lower-case text consists of the phrases, at least one of them the rule's own."""
-        if len(text) > MOST or "?" in text or "？" in text or "؟" in text:
-            return False
-        said = plain(text)
-        return bool(said) and self._covers(said)
+    def make_up(self, said: str) -> bool:
+        """Tells whether a comparable text consists of the phrases, at least one of them the rule's own.
 
-    def _covers(self, said: str) -> bool:
-        """Walks from each place that phrases reach; a place is kept once with and once without an own phrase before."""
+        Each place that phrases reach is kept once with and once without an own phrase before it.
+        """
         end = len(said)
         todo, seen = [(0, False)], set[tuple[int, bool]]()
-        while todo:
+        while todo and said:
             start, owned = todo.pop()
-            for length in self.lengths:
+            for length in self.lengths.get(said[start], ()):
                 stop = start + length
-                phrase = said[start:stop]
-                if stop > end or not _ends(said, stop) or not (phrase in self.own or phrase in self.beside):
+                mine = self.own.get(said[start:stop]) if stop <= end else None
+                if mine is None or not _ends(said, stop):
                     continue
-                state = (stop + (said[stop : stop + 1] == " "), owned or phrase in self.own)
-                if state == (end, True):
-                    return True
-                if state not in seen:
+                state = (stop + (said[stop : stop + 1] == " "), owned or mine)
+                if state[0] == end:
+                    if state[1]:
+                        return True
+                elif state not in seen:
                     seen.add(state)
                     todo.append(state)
         return False

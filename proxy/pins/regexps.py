@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from proxy.pins.phrases import comparable
+
 FLAGS = {"i": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE}
 _ESCAPE = re.compile(r"\\.|\(\?[a-zA-Z<]", re.DOTALL)
 _OWN_GROUPS = re.compile(r"\((?!\?)|\(\?P|^\(\?[a-z]|\\[1-9]")
@@ -37,16 +39,18 @@ def scripts_of(text: str) -> Script:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A text made ready for matching: as written, in lower case, and its scripts."""
+    """A text made ready for matching: as written, in lower case, its scripts, and as phrases are compared."""
 
     text: str
     lower: str
     scripts: Script
+    said: str
 
     @classmethod
     def of(cls, text: str) -> Subject:
         """Prepares a text once for all rules."""
-        return cls(text, text.lower(), scripts_of(text))
+        lower = text.lower()
+        return cls(text, lower, scripts_of(text), comparable(lower))
 
 
 @dataclass(frozen=True, slots=True)

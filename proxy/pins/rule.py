@@ -57,7 +57,7 @@ class Rule:
 
     def made_up(self, subject: Subject) -> bool:
         """Tells whether the text consists of the rule's phrases."""
-        return self.phrases is not None and self.phrases.make_up(subject.lower)
+        return self.phrases is not None and self.phrases.make_up(subject.said)
 
     def words_in(self, subject: Subject) -> str:
         """Gives the words on which the rule speaks."""
