@@ -137,10 +137,10 @@ def _applying(said: _Said, subject: Subject) -> list[Rule]:
 
 
 def _small(winner: Rule | None, own: str) -> bool:
-    """Tells whether an opening turn is a greeting or a go-ahead, which states no goal."""
+    """Tells whether an opening turn is a greeting, a go-ahead or a client's command, which state no goal."""
     if winner is None:
         return _PICK.match(own) is not None
-    return winner.kind is None and winner.label in ("chatter", "approval")
+    return winner.kind is None and (winner.label in ("chatter", "approval") or winner.priority >= WHOLE)
 
 
 def _without_words(said: _Said, own: str) -> Verdict:
