@@ -34,8 +34,10 @@ _ASKS = re.compile(
 )
 _INQUIRES = re.compile(  # it asks how things are, and not how they shall be
     r"\b(?:did|do you (?:have|know|use)|have you|has|was|were|is|are|who|when|can you|does|hast|haben|ist|war|gibt|wer|wann|avez|as-tu"
-    r"|est|était|qui|tienes?|tiene|es|está|era|hay|quién|tem|você|há|quem|hai|ha|è|chi|есть|был[аио]?|кто|когда)\b"
-    r"|у (?:вас|тебя)|是什么|是不是|有没有|吗|ですか|ありますか|でしたか|있나요|인가요|뭐예요|هل|ما هو|ما هي",
+    r"|est|était|qui|tienes?|tiene|es|está|era|hay|quién|tem|você|há|quem|hai|ha|è|chi|есть|был[аио]?"
+    r"|кто|когда)\b"
+    r"|у (?:вас|тебя)|是什么|是不是|有没有|吗"
+    r"|ですか|ありますか|でしたか|있나요|인가요|뭐예요|هل|ما هو|ما هي",
     re.IGNORECASE,
 )
 _SHALL = re.compile(

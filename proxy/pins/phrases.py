@@ -13,7 +13,9 @@ from dataclasses import dataclass
 MOST = 90  # characters of a turn that can be nothing but phrases
 SEPARATOR = "|"  # stands between the phrases of one line of a rule file
 
-_LAUGHS = re.compile(r"\b(?:ha|ха|he|хе)(?:-(?:ha|ха|he|хе))+\b|\b(?:a?(?:ha|he|hi|ja|je|hue|ха|хе){2,}h?)\b|[哈呵嘿]{2,}|[ㅎㅋ]{2,}|(?:はは)+|ه{3,}|(?:ها){2,}")
+_LAUGHS = re.compile(
+    r"\b(?:ha|ха|he|хе)(?:-(?:ha|ха|he|хе))+\b|\b(?:a?(?:ha|he|hi|ja|je|hue|ха|хе){2,}h?)\b|[哈呵嘿]{2,}|[ㅎㅋ]{2,}|(?:はは)+|ه{3,}|(?:ها){2,}"
+)
 _DRAWN = re.compile(r"([^\W\d_])\1{2,}")
 _APART = re.compile(r"[^\w'&+]+|_")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]")

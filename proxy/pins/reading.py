@@ -15,7 +15,21 @@ from proxy.pins.regexps import FLAGS, Matcher, Subject, any_matches, compile_pat
 from proxy.pins.rule import ACTS, BINDING, PASSING, SCOPES, Example, Rule
 from proxy.pins.source import Document, Problem
 
-_KEYS = ["name", "kind", "label", "scope", "priority", "phrases", "beside", "patterns", "not", "flags", "roles", "clients", "examples"]
+_KEYS = [
+    "name",
+    "kind",
+    "label",
+    "scope",
+    "priority",
+    "phrases",
+    "beside",
+    "patterns",
+    "not",
+    "flags",
+    "roles",
+    "clients",
+    "examples",
+]
 _KINDS = (*BINDING, "history")
 _LABELS = (*PASSING, *ACTS, "goal_change")
 _MOST = 4000  # characters of a pattern

@@ -16,7 +16,9 @@ from proxy.pins.values import Value, values
 
 _SHARE = {"goal": 0.5}  # the share of a clause's telling words that must come back in the words that replace it
 _ANY_SHARE = 1 / 3
-_LOOSE = frozenset({"number", "weekday", "date", "time", "address", "version"})  # sorts that many things may have at once
+_LOOSE = frozenset(
+    {"number", "weekday", "date", "time", "address", "version"}
+)  # sorts that many things may have at once
 _TURN = re.compile(r"^(?:t|turn\s*)?(\d{1,6})$", re.IGNORECASE)
 
 

@@ -44,9 +44,10 @@ _COMMON = frozenset(
 )
 _SHORT = frozenset(  # two letters that tell nothing; others may be a name: HR, UI, EU
     """
-    is it to of in on at by we he me my no so do go up us or as an be if am ok hi oh ah hm ja zu im da du er es ob um wo de la
-    le un en et je tu il se ce sa ou ne si au du su lo al el te mi yo un una do na nos os em eu ao um à é ou li di e i o a y mi ti
-    ma ho ha hai ci vi cu mo bo vs id ex re pm cm kg km mb gb kb ms px не на по за из от до во со но да же ли бы то он мы вы я ты
+    is it to of in on at by we he me my no so do go up us or as an be if am ok hi oh ah hm ja zu im da du er es
+    ob um wo de la le un en et je tu il se ce sa ou ne si au su lo al el te mi yo una nos os em eu ao à é li di e
+    i o a y ti ma ho ha hai ci vi cu mo bo vs id ex re pm cm kg km mb gb kb ms px не на по за из от до во со но
+    да же ли бы то он мы вы я ты
     к в с у о и а لا في من ما يا لو هو هي أن إن
     """.split()  # noqa: SIM905
 )
