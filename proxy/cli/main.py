@@ -20,6 +20,7 @@ COMMANDS = {
     "demo": ("proxy.cli.demo", "watch a long session survive its compactions"),
     "check": ("proxy.cli.check", "check settings, pin rules and client profiles"),
     "sessions": ("proxy.cli.sessions", "list sessions"),
+    "rules": ("proxy.cli.rules", "try pin rules on words, transcripts and labelled sessions"),
     "pins": ("proxy.cli.pins", "list, add, close and retract pins"),
     "facts": ("proxy.cli.facts", "list, find, change, import, promote and forget facts"),
     "why": ("proxy.cli.why", "show where a fact comes from"),

@@ -13,7 +13,7 @@ from typing import Literal
 from proxy.pins.keep import Kept, Line, Shown, give_way
 from proxy.pins.match import judge
 from proxy.pins.model import Entry, Kind, Ledger, Pin, Status, Verdict
-from proxy.pins.replacing import close_goal, replace_older, retract_matching, retract_named, succeed_goal
+from proxy.pins.replacing import close_goal, lift_holds, replace_older, retract_matching, retract_named, succeed_goal
 from proxy.pins.rules import RuleSet
 from proxy.transcript import HumanTurn
 
@@ -111,6 +111,8 @@ def _passing(ledger: Ledger, pins: tuple[Pin, ...], turn: HumanTurn, verdict: Ve
         pins = retract_matching(pins, turn.text, last_said)
     elif "close" in verdict.labels:
         pins = close_goal(pins)
+    elif label in ("approval", "step"):
+        pins = lift_holds(pins, turn.text)
     return Ledger(pins, (*ledger.history, entry))
 
 

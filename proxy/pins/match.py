@@ -19,7 +19,9 @@ from proxy.pins.rules import RuleSet
 
 WEAK = 50  # binding rules below this priority give way to structure
 WHOLE = 94  # history rules from this priority on speak about the whole turn: no other rule is asked
+QUESTION = 200  # closing characters of the assistant that hold what it asks
 REMARK = 60  # characters of own words above pasted output that are only a remark about it
+ANSWER = 80  # characters of a turn that can be nothing but an answer
 BRIEF = 4  # words of a turn that withdraws or closes and says nothing else
 CACHEABLE = 8000  # characters; a longer text isn't worth its place in the cache
 
@@ -30,10 +32,23 @@ _ASKS = re.compile(
     r"|(?:^|[\s(])[aA1][.):]?\s.{1,120}[\s,;(][bB2][.):]?\s|вариант|选择|方案|どれ|どちら|다음 중|اختر",
     re.IGNORECASE | re.DOTALL,
 )
+_INQUIRES = re.compile(  # it asks how things are, and not how they shall be
+    r"\b(?:did|do you (?:have|know|use)|have you|has|was|were|is|are|who|when|can you|does|hast|haben|ist|war|gibt|wer|wann|avez|as-tu"
+    r"|est|était|qui|tienes?|tiene|es|está|era|hay|quién|tem|você|há|quem|hai|ha|è|chi|есть|был[аио]?"
+    r"|кто|когда)\b"
+    r"|у (?:вас|тебя)|是什么|是不是|有没有|吗"
+    r"|ですか|ありますか|でしたか|있나요|인가요|뭐예요|هل|ما هو|ما هي",
+    re.IGNORECASE,
+)
+_SHALL = re.compile(
+    r"\b(?:should|shall|would|want|prefer|or|soll\w*|oder|darf|möcht\w+|dois|faut|veux|voulez|ou|debo|debe|quieres?|o|deve\w*|devo"
+    r"|quer|vuoi|oppure|или|нужно|хот\w+)\b|还是|要不要|需要|しますか|ましょう|할까|아니면| أم ",
+    re.IGNORECASE,
+)
 _PICK = re.compile(
-    r"^\W*(?:option|opci[oó]n|op[cç][aã]o|variante?|nummer|number|вариант|choice|plan|q)?\s*"
-    r"(?:[a-h]|\d{1,2}|(?:the )?(?:first|second|third|last|former|latter)(?: one)?|第?[一二三四五123-9][个個号番]?)"
-    r"(?:\s*(?:,|and|&|\+)\s*(?:q?\d{1,2}\s*:\s*)?[a-h\d]){0,9}(?:\s*,?\s*(?:please|pls|bitte|por favor))?\W*$",
+    r"^\W*(?:option|opci[oó]n|op[cç][aã]o|variante?|nummer|number|вариант|choice|plan|phase|step|stage|schritt|étape|paso|passo|шаг|q)?\s*"
+    r"(?:\d{1,2}\s*[:.=-]\s*)?(?:[a-hабвг]|[أبجد]|\d{1,2}|(?:the )?(?:first|second|third|last|former|latter)(?: one)?|第?[一二三四五123-9][个個号番]?)"
+    r"(?:\s*(?:,|and|&|\+)\s*(?:q?\d{1,2}\s*[:.=-]\s*)?[a-h\d]){0,9}(?:\s*,?\s*(?:please|pls|bitte|por favor))?\W*$",
     re.IGNORECASE,
 )
 _FILLER = re.compile(
@@ -48,6 +63,7 @@ class _Said:
     text: str
     first: bool
     asks: bool  # whether the assistant had asked something
+    inquires: bool  # whether it asked how things are, and not how they shall be
     rules: RuleSet
     via: str
     client: str
@@ -55,7 +71,8 @@ class _Said:
 
 def judge(text: str, *, first: bool, asked: str, rules: RuleSet, via: str = "", client: str = "") -> Verdict:
     """Gives what the rules say about a turn; `first`: no goal stands, `asked`: the assistant's closing words."""
-    said = _Said(text, first, _ASKS.search(asked) is not None, rules, via, client)
+    asks = _ASKS.search(asked) is not None
+    said = _Said(text, first, asks, asks and _inquiry(asked[-QUESTION:]), rules, via, client)
     return _cached(said) if len(text) <= CACHEABLE else _judge(said)
 
 
@@ -63,7 +80,7 @@ def _judge(said: _Said) -> Verdict:
     control = _control(said.text, said.rules.marker)
     if control:
         return control
-    bounded = ends_of(said.text).translate(_PLAIN_MARKS)
+    bounded = _bounded(said.text)
     own = strip_quoted(bounded)
     if not _LETTER.search(own.replace("“…”", "")):
         return _without_words(said, own)
@@ -81,31 +98,51 @@ def _judge(said: _Said) -> Verdict:
 _cached = lru_cache(maxsize=4096)(_judge)
 
 
+def own_words(text: str) -> str:
+    """Gives what rules see of a turn: its ends, quoted material left out, one form of each apostrophe."""
+    return strip_quoted(_bounded(text))
+
+
+def applying(rules: RuleSet, subject: Subject, via: str, client: str) -> tuple[Rule, ...]:
+    """Gives every rule that speaks about the text, the highest priority first."""
+    role = "tool" if via else "user"
+    return tuple(rule for rule in rules.rules if rule.applies(subject, role, client))
+
+
+def _inquiry(question: str) -> bool:
+    marked = any(mark in question for mark in "?？؟")
+    return marked and _INQUIRES.search(question) is not None and _SHALL.search(question) is None
+
+
+def _bounded(text: str) -> str:
+    return ends_of(text).translate(_PLAIN_MARKS)
+
+
 def _applying(said: _Said, subject: Subject) -> list[Rule]:
     """Gives the rules that speak about the text.
 
     Once one has decided, rules of the other side (what binds, what passes) aren't asked: they could change nothing.
-    A go-ahead or a greeting and nothing else ends the search.
+    After a go-ahead or a greeting and nothing else only the acts on older pins are looked for.
     """
     found: list[Rule] = []
     winner: Rule | None = None
+    whole = False
     role = "tool" if said.via else "user"
     for rule in said.rules.rules:
-        if winner and rule.decides and (rule.kind is None or winner.kind is None):
+        if winner and rule.decides and (whole or rule.kind is None or winner.kind is None):
             continue
         if rule.applies(subject, role, said.client):
             found.append(rule)
             winner = winner or (rule if rule.decides else None)
-            if rule is winner and rule.kind is None and rule.priority >= WHOLE:
-                break
+            whole = whole or (rule is winner and rule.kind is None and rule.priority >= WHOLE)
     return found
 
 
 def _small(winner: Rule | None, own: str) -> bool:
-    """Tells whether an opening turn is a greeting or a go-ahead, which states no goal."""
+    """Tells whether an opening turn is a greeting, a go-ahead or a client's command, which state no goal."""
     if winner is None:
         return _PICK.match(own) is not None
-    return winner.kind is None and winner.label in ("chatter", "approval")
+    return winner.kind is None and (winner.label in ("chatter", "approval") or winner.priority >= WHOLE)
 
 
 def _without_words(said: _Said, own: str) -> Verdict:
@@ -140,7 +177,9 @@ def _by_default(said: _Said, labels: tuple[str, ...], own: str) -> Verdict:
     act = next((label for label in labels if label in ("retract", "close")), "")
     if act and len(own.split()) <= BRIEF:  # "forget it", "that is done": an act and no words to keep
         return Verdict(None, act, labels=(act, *(label for label in labels if label != act)))
-    kind: Kind = "decision" if said.asks else "constraint"
+    kind: Kind = "constraint"
+    if said.asks:
+        kind = "fact" if said.inquires and len(own) <= ANSWER else "decision"
     return Verdict(kind, "nothing says otherwise", labels=(kind, *labels))
 
 

@@ -10,11 +10,26 @@ from typing import Any, cast
 
 from proxy.pins.model import Kind, Scope
 from proxy.pins.patience import nested_quantifier
+from proxy.pins.phrases import SEPARATOR, Phrases
 from proxy.pins.regexps import FLAGS, Matcher, Subject, any_matches, compile_patterns
 from proxy.pins.rule import ACTS, BINDING, PASSING, SCOPES, Example, Rule
 from proxy.pins.source import Document, Problem
 
-KEYS = ["name", "kind", "label", "scope", "priority", "patterns", "not", "flags", "roles", "clients", "examples"]
+KEYS = [
+    "name",
+    "kind",
+    "label",
+    "scope",
+    "priority",
+    "phrases",
+    "beside",
+    "patterns",
+    "not",
+    "flags",
+    "roles",
+    "clients",
+    "examples",
+]
 KINDS = (*BINDING, "history")
 LABELS = (*PASSING, *ACTS, "goal_change")
 _MOST = 4000  # characters of a pattern
@@ -99,6 +114,7 @@ class _Reading:
             match=self._examples("match"),
             no_match=self._examples("no_match"),
             place=self.document.place(self.key) or self.document.prefix + self.key,
+            phrases=self._phrases(),
         )
         return rule if len(self.problems) == before else None
 
@@ -151,15 +167,26 @@ class _Reading:
         if value is None:
             return ()
         values = [value] if isinstance(value, str) else value
+        if isinstance(values, list):  # an alias of another list may stand inside a list
+            values = [text for item in values for text in (item if isinstance(item, list) else [item])]
         if isinstance(values, list) and all(isinstance(text, str) for text in values):
             return tuple(values)
         self.problem(key, "must be a text or a list of texts", "put each text in single quotes")
         return ()
 
+    def _phrases(self) -> Phrases | None:
+        own, beside = self._texts("phrases"), self._texts("beside")
+        if beside and not own:
+            self.problem("beside", "needs 'phrases'", "phrases beside which these may stand")
+        found = Phrases.of(own, beside)
+        if own and not found.own:
+            self.problem("phrases", "holds no word", f"write phrases with {SEPARATOR!r} between them")
+        return found if own else None
+
     def _patterns(self, key: str, flags: str) -> tuple[Matcher, ...]:
         patterns = self._texts(key)
         if not patterns:
-            if key == "patterns" and self.item.get(key) in (None, []):
+            if key == "patterns" and self.item.get(key) in (None, []) and not self.item.get("phrases"):
                 self.problem(key, "is missing", "give at least one regular expression")
             return ()
         before = len(self.problems)

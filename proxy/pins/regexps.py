@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from proxy.pins.phrases import comparable
+
 FLAGS = {"i": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE}
 _ESCAPE = re.compile(r"\\.|\(\?[a-zA-Z<]", re.DOTALL)
 _OWN_GROUPS = re.compile(r"\((?!\?)|\(\?P|^\(\?[a-z]|\\[1-9]")
@@ -37,16 +39,18 @@ def scripts_of(text: str) -> Script:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A text made ready for matching: as written, in lower case, and its scripts."""
+    """A text made ready for matching: as written, in lower case, its scripts, and as phrases are compared."""
 
     text: str
     lower: str
     scripts: Script
+    said: str
 
     @classmethod
     def of(cls, text: str) -> Subject:
         """Prepares a text once for all rules."""
-        return cls(text, text.lower(), scripts_of(text))
+        lower = text.lower()
+        return cls(text, lower, scripts_of(text), comparable(lower))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,15 @@ def any_matches(matchers: tuple[Matcher, ...], subject: Subject) -> bool:
         if matcher.probe(subject.lower if matcher.lower else subject.text):
             return True
     return False
+
+
+def first_match(matchers: tuple[Matcher, ...], subject: Subject) -> str:
+    """Gives the words on which the first of the matchers speaks, as they were written; "" when none does."""
+    for matcher in matchers:
+        found = matcher.pattern.search(subject.lower if matcher.lower else subject.text)
+        if found and (not matcher.script or matcher.script & subject.scripts):
+            return subject.text[found.start() : found.end()].strip()
+    return ""
 
 
 def script_gate(pattern: str) -> Script:

@@ -10,23 +10,55 @@ import re
 from dataclasses import replace
 
 from proxy.pins.model import Pin, Status
-from proxy.pins.subject import clauses, denied_values, denies, telling_words
+from proxy.pins.subject import clauses, denied_values, denies, sentences, telling_words
+from proxy.pins.turning import holds, lets_go, turned_by
+from proxy.pins.values import Value, values
 
 _SHARE = {"goal": 0.5}  # the share of a clause's telling words that must come back in the words that replace it
 _ANY_SHARE = 1 / 3
+_LOOSE = frozenset(
+    {"number", "weekday", "date", "time", "address", "version"}
+)  # sorts that many things may have at once
 _TURN = re.compile(r"^(?:t|turn\s*)?(\d{1,6})$", re.IGNORECASE)
 
 
 def replace_older(pins: tuple[Pin, ...], new: Pin, labels: tuple[str, ...]) -> tuple[Pin, ...]:
     """Marks the pin, or the part of one, that newer words make wrong."""
-    denied = denied_values(new.text)
-    found = _denied_by(pins, denied) if denied else None
-    if found is None and {"change", "retract"} & set(labels):
-        found = _about(pins, telling_words(new.text))
+    changes = not {"change", "retract"}.isdisjoint(labels)
+    found = _denied_by(pins, denied_values(new.text))
+    found = found or (_about(pins, telling_words(new.text)) if changes else None)
+    found = found or _turned(pins, new.text) or _revalued(pins, new.text, changes=changes)
     if found is None:
-        return pins
+        return lift_holds(pins, new.text, new.id)
     old, clause = found
-    return tuple(_fell(pin, clause, new.id, Status.SUPERSEDED) if pin is old else pin for pin in pins)
+    pins = tuple(_fell(pin, clause, new.id, Status.SUPERSEDED) if pin is old else pin for pin in pins)
+    return lift_holds(pins, new.text, new.id)
+
+
+def lift_holds(pins: tuple[Pin, ...], text: str, successor: str = "") -> tuple[Pin, ...]:
+    """Ends the newest hold ("no code yet") when the words let it go ("go ahead")."""
+    if not lets_go(text):
+        return pins
+    for pin in _open(pins):
+        held = _held(pin)
+        if held is None:
+            continue
+        status = Status.SUPERSEDED if successor else Status.RETRACTED
+        return tuple(_fell(one, held, successor, status) if one is pin else one for one in pins)
+    return pins
+
+
+def _held(pin: Pin) -> str | None:
+    """The part of a pin that holds for the time being, "" for all of it, None when nothing does."""
+    said = sentences(pin.text)
+    held = [one for one in said if holds(one)]
+    if not held:
+        return None
+    if len(held) == len(said):
+        return None if pin.kind == "goal" else ""
+    if pin.kind == "goal" and held[0] == said[0]:
+        return None
+    return held[0]
 
 
 def succeed_goal(pins: tuple[Pin, ...], new: Pin, labels: tuple[str, ...]) -> tuple[Pin, ...]:
@@ -94,6 +126,8 @@ def _parts(pin: Pin) -> tuple[str, ...]:
 
 
 def _denied_by(pins: tuple[Pin, ...], denied: frozenset[str]) -> tuple[Pin, str] | None:
+    if not denied:
+        return None
     for pin in _open(pins):
         for clause in _parts(pin):
             if denied & telling_words(clause) and not denies(clause):
@@ -112,3 +146,70 @@ def _about(pins: tuple[Pin, ...], words: frozenset[str]) -> tuple[Pin, str] | No
             if shared and shared >= needed * len(own) and (best is None or shared > best[0]):
                 best = (shared, pin, clause if len(clauses(pin.text)) > 1 else "")
     return (best[1], best[2]) if best else None
+
+
+def _turned(pins: tuple[Pin, ...], text: str) -> tuple[Pin, str] | None:
+    """The newest pin that speaks about the same subject in the other direction: left out, then put back."""
+    words = telling_words(text)
+    for pin in _open(pins):
+        if pin.kind == "goal":
+            continue
+        for clause in _parts(pin):
+            own = telling_words(clause)
+            if words & own and len(words & own) >= _ANY_SHARE * len(own) and turned_by(clause, text):
+                return pin, clause if len(clauses(pin.text)) > 1 else ""
+    return None
+
+
+def _revalued(pins: tuple[Pin, ...], text: str, *, changes: bool) -> tuple[Pin, str] | None:
+    """The newest clause with another value of the same sort.
+
+    With a sign of change that is enough, when no other pin holds such a value or the subject is the same. Without one
+    every other word of the clause has to come back too, and the value has to have a unit.
+    """
+    own = values(text)
+    if not own:
+        return None
+    parts = [(pin, clause) for pin in _open(pins) for clause in _parts(pin)]
+    found = [(pin, clause) for pin, clause in parts if pin.kind != "goal" and _differ(values(clause), own)]
+    if changes:
+        counted = [one for one in parts if _differ(_bare(values(one[1])), _bare(own))]
+        shared = [(pin, clause) for pin, clause in counted if _shares(pin, clause, text)]
+        alone = found if len({pin.id for pin, _ in found}) == 1 else []
+        chosen = (shared or alone)[:1]
+    else:
+        chosen = [one for one in found if _same_subject(one[1], text)][:1]
+    return next(((pin, clause if len(clauses(pin.text)) > 1 else "") for pin, clause in chosen), None)
+
+
+def _shares(pin: Pin, clause: str, text: str) -> bool:
+    about = _subject(clause)
+    common = len(about & _subject(text))
+    return common > 0 and common >= _SHARE.get(pin.kind, 0) * len(about)
+
+
+def _bare(found: frozenset[Value]) -> frozenset[Value]:
+    """Measures as bare numbers: who changes "30 min" may just say "50"."""
+    return frozenset(value if value.sort in _LOOSE else Value("number", value.text) for value in found)
+
+
+def _differ(old: frozenset[Value], new: frozenset[Value]) -> bool:
+    """Tells whether some sort of value stands in both and has nothing in common."""
+    sorts = {value.sort for value in old} & {value.sort for value in new}
+    return any(not {v for v in old if v.sort == sort} & {v for v in new if v.sort == sort} for sort in sorts)
+
+
+def _subject(text: str) -> frozenset[str]:
+    return frozenset(word for word in telling_words(text) if not any(char.isdigit() for char in word))
+
+
+def _same_subject(clause: str, text: str) -> bool:
+    old, new = values(clause), values(text)
+    with_unit = {value.sort for value in old} - _LOOSE
+    about = _subject(clause)
+    return (
+        bool(about)
+        and about <= _subject(text)
+        and any(value.sort in with_unit for value in new)
+        and _differ(frozenset(v for v in old if v.sort in with_unit), new)
+    )

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from proxy.pins.model import Kind, Scope
-from proxy.pins.regexps import Matcher, Subject, any_matches
+from proxy.pins.phrases import Phrases
+from proxy.pins.regexps import Matcher, Subject, any_matches, first_match
 
 BINDING = ("goal", "correction", "constraint", "preference", "decision", "commitment", "fact")
 PASSING = ("approval", "question", "complaint", "chatter", "step")  # labels of history
@@ -38,6 +39,7 @@ class Rule:
     match: tuple[Example, ...]  # what this rule must decide
     no_match: tuple[Example, ...]  # what it must leave alone
     place: str  # file:line:column, or the key path of an inline rule
+    phrases: Phrases | None = None  # what the whole turn may consist of
 
     @property
     def decides(self) -> bool:
@@ -50,4 +52,13 @@ class Rule:
             return False
         if self.clients and not any(fnmatchcase(client, glob) for glob in self.clients):
             return False
-        return any_matches(self.matchers, subject) and not any_matches(self.exceptions, subject)
+        found = any_matches(self.matchers, subject) or self.made_up(subject)
+        return found and not any_matches(self.exceptions, subject)
+
+    def made_up(self, subject: Subject) -> bool:
+        """Tells whether the text consists of the rule's phrases."""
+        return self.phrases is not None and self.phrases.make_up(subject.said)
+
+    def words_in(self, subject: Subject) -> str:
+        """Gives the words on which the rule speaks."""
+        return first_match(self.matchers, subject) or (subject.text if self.made_up(subject) else "")

@@ -21,6 +21,8 @@ _HOLDS: dict[str, dict[str, Any]] = {
               "older pins."},
     "scope": {"enum": list(SCOPES), "default": "session", "description": "`once` is gone with the next order."},
     "priority": {"type": "integer", "default": 50, "description": "Of all rules that match, the highest decides."},
+    "phrases": {**_TEXTS, "description": "Phrases with | between them; the rule matches a turn that consists of them."},
+    "beside": {**_TEXTS, "description": "Words that may stand beside `phrases`, but make up no turn by themselves."},
     "patterns": {**_TEXTS, "description": "Regular expressions of Python's re; one must occur in the turn."},
     "not": {**_TEXTS, "description": "Regular expressions that keep the rule silent."},
     "flags": {"type": "string", "pattern": f"^[{''.join(FLAGS)}]*$", "default": "i", "description": "i: ignore case, "

@@ -8,6 +8,7 @@ from functools import lru_cache
 _WORD = re.compile(r"[^\W_]+(?:[.'\-/][^\W_]+)*", re.UNICODE)
 _HAN = re.compile("[\u3400-\u9fff\u30a0-\u30ff]+")
 _CLAUSE = re.compile(r"[^.!?;,:\n。！？；，、：]+(?:[.,:](?=\S)[^.!?;,:\n。！？；，、：]+)*[.!?;。！？；]?")
+_SENTENCE = re.compile(r"[^.!?;\n。！？；]+(?:[.](?=\S)[^.!?;\n。！？；]+)*[.!?;。！？；]?")
 _NEGATION = re.compile(
     r"\b(?:not?|never|don'?t|do not|skip|without|nicht|kein\w*|nie|ohne|pas|jamais|sans|no|nunca|sin|não|sem|non|mai"
     r"|senza|не|нет|никогда|без)\b|不|别|没|ない|ず|말고|마|لا|بدون",
@@ -41,6 +42,15 @@ _COMMON = frozenset(
     только еще уже надо нужно чтобы che non della questo sono
     """.split()  # noqa: SIM905 (a paragraph is easier to keep than a list)
 )
+_SHORT = frozenset(  # two letters that tell nothing; others may be a name: HR, UI, EU
+    """
+    is it to of in on at by we he me my no so do go up us or as an be if am ok hi oh ah hm ja zu im da du er es
+    ob um wo de la le un en et je tu il se ce sa ou ne si au su lo al el te mi yo una nos os em eu ao à é li di e
+    i o a y ti ma ho ha hai ci vi cu mo bo vs id ex re pm cm kg km mb gb kb ms px не на по за из от до во со но
+    да же ли бы то он мы вы я ты
+    к в с у о и а لا في من ما يا لو هو هي أن إن
+    """.split()  # noqa: SIM905
+)
 _COMMON_HAN = frozenset("不要 以后 可以 这个 那个 一个 我们 先做 现在 还是 就是 改成 必须 每个 所有 不用".split())  # noqa: SIM905
 
 
@@ -52,7 +62,7 @@ def telling_words(text: str) -> frozenset[str]:
         word = found[0]
         if word.isascii() and word.endswith("'s"):
             word = word[:-2]
-        if any(char.isdigit() for char in word) or (len(word) > 2 and word not in _COMMON):
+        if any(char.isdigit() for char in word) or (len(word) > 1 and word not in _COMMON and word not in _SHORT):
             words.add(_stem(word))
     for found in _HAN.finditer(text[:4000]):
         run = found[0]
@@ -70,6 +80,13 @@ def clauses(text: str) -> tuple[str, ...]:
     """Cuts a text at its marks of punctuation; each clause is a substring of the text."""
     found = (match[0].strip() for match in _CLAUSE.finditer(text[:8000]))
     return tuple(clause for clause in found if re.search(r"\w", clause))
+
+
+@lru_cache(maxsize=1024)
+def sentences(text: str) -> tuple[str, ...]:
+    """Cuts a text at the ends of its sentences; each is a substring of the text."""
+    found = (match[0].strip() for match in _SENTENCE.finditer(text[:8000]))
+    return tuple(sentence for sentence in found if re.search(r"\w", sentence))
 
 
 def denies(text: str) -> bool:
