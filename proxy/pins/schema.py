@@ -9,7 +9,11 @@ from proxy.pins.regexps import FLAGS
 from proxy.pins.rule import ACTS, PASSING, SCOPES
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
-_TEXTS: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_LIST: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+# A list may hold lists: a file takes over another rule's by an alias.
+_TEXTS: dict[str, Any] = {
+    "anyOf": [{"type": "string"}, {"type": "array", "items": {"anyOf": [{"type": "string"}, _LIST]}}]
+}
 
 # what each key holds; which keys there are, the reader says
 _HOLDS: dict[str, dict[str, Any]] = {
