@@ -9,7 +9,10 @@ from proxy.pins.regexps import FLAGS
 from proxy.pins.rule import ACTS, PASSING, SCOPES
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
-_TEXTS: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_LIST: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+_TEXTS: dict[str, Any] = {  # an alias of another list may stand inside a list
+    "anyOf": [{"type": "string"}, {"type": "array", "items": {"anyOf": [{"type": "string"}, _LIST]}}]
+}
 
 # what each key holds; which keys there are, the reader says
 _HOLDS: dict[str, dict[str, Any]] = {
