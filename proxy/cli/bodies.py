@@ -49,7 +49,7 @@ def _rebuilt(data: Data, prefix: str) -> Rebuilt:
     replay = Replay(data.reads, read_profiles(data.settings), dialects)
     replayed = replay.rebuild(tenant, receipt)
     if replayed is None:
-        raise NotFound(f"{name}: a side call, or one that couldn't be read: its messages aren't kept")
+        raise NotFound(f"{name}: its messages aren't kept (a side call, one that couldn't be read, or forgotten)")
     if replayed.missing:
         raise NotFound(f"{name}: no longer in the store: {', '.join(replayed.missing[:5])}")
     body = replay.body(tenant, replayed)

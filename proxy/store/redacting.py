@@ -17,7 +17,8 @@ _OWN = frozenset(
         "id", "at", "branch", "session", "track", "parent", "line", "kind", "relation", "role", "type", "status",
         "dialect", "placement", "anchor", "message", "digest", "forwarded", "compaction", "mode", "profile", "origin",
         "flags", "insertions", "pins", "partial", "humans", "covers", "replaces", "withdrawn", "stripped", "candidates",
-        "strong", "session_match", "hash", "key", "whole", "lines", "reason", "reasoning", "branches", "other",
+        "strong", "session_match", "hash", "key", "whole", "lines", "reason", "reasoning", "branches", "other", "sent",
+        "frame", "gap",
     }
 )  # fmt: skip
 _STRUCTURE = {"messages": _CLIENT, "answers": _CLIENT, "facts": _FACT, "fact_events": _FACT}
