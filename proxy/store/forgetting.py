@@ -56,7 +56,7 @@ _NO_WORDS = frozenset(
     }
 )  # fmt: skip
 _RESUMABLE = ("tool", "function", "system", "developer")  # roles whose words no lineage is made of
-_GROWING = ("messages", "receipts", "answers", "tool_calls", "insertions", "emissions")
+_GROWING = ("messages", "receipts", "answers", "tool_calls", "insertions", "emissions", "frames")
 _CHECKPOINT_SECONDS = 30.0
 _READ = 4 << 20  # bytes of a file that are looked at together
 _OVERLAP = 4096
@@ -94,7 +94,7 @@ class Found:
 def find(db: sqlite3.Connection, seal: Sealer, wish: Wish, known: Found | None = None) -> Found:
     """Gives what would go; changes nothing. With what is `known`, only newer rows of large tables are looked at."""
     after = known.until if known else {}
-    until = {table: newest for table in _GROWING if (newest := _newest(db, table)) is not None}
+    until = {table: newest for table in _GROWING if table in tables(db) and (newest := _newest(db, table)) is not None}
     sessions = _sessions(db, wish)
     facts = [name for one in sessions for (name,) in db.execute("SELECT id FROM facts WHERE session = ?", (one,))]
     if wish.project is not None:

@@ -20,7 +20,7 @@ _OWN = frozenset(
         "strong", "session_match", "hash", "key", "whole", "lines", "reason", "reasoning", "branches", "other",
     }
 )  # fmt: skip
-_STRUCTURE = {"messages": _CLIENT, "answers": _CLIENT, "facts": _FACT, "fact_events": _FACT}
+_STRUCTURE = {"messages": _CLIENT, "answers": _CLIENT, "frames": _CLIENT, "facts": _FACT, "fact_events": _FACT}
 _WIRE = _CLIENT | {
     "content", "text", "name", "arguments", "function", "tool_calls", "output", "input", "status", "summary", "source",
     "encrypted_content", "annotations", "refusal", "cache_control", "is_error", "media_type", "data", "image_url",
