@@ -70,7 +70,10 @@ def _wish(data: Data, args: argparse.Namespace) -> Wish:
 
 
 def _agreed(args: argparse.Namespace) -> bool:
-    return not args.json and sys.stdin.isatty() and input("forget all this for ever? [yes/no] ").strip() == "yes"
+    if args.json or not sys.stdin.isatty():
+        return False
+    print("forget all this for ever? [yes/no] ", end="", flush=True)
+    return sys.stdin.readline().strip() == "yes"
 
 
 def _forgotten(data: Data, wish: Wish, known: Found, *, as_json: bool) -> int:

@@ -159,8 +159,9 @@ def scrub(db: sqlite3.Connection) -> bool:
 
 
 def traces(folder: Path, pattern: re.Pattern[str]) -> list[str]:
-    """Gives the files of the data folder whose raw bytes still hold the words."""
-    return [str(file) for file in sorted(folder.rglob("*")) if file.is_file() and _holds(file, pattern)]
+    """Gives the files of the data folder whose name or raw bytes still hold the words."""
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+    return [str(file) for file in files if pattern.search(file.name) or _holds(file, pattern)]
 
 
 def _holds(file: Path, pattern: re.Pattern[str]) -> bool:
