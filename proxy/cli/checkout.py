@@ -20,7 +20,7 @@ class Checkout:
     """A working tree; answers are remembered, since the history doesn't change meanwhile."""
 
     top: Path
-    _changed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _told: dict[tuple[str, ...], str | None] = field(default_factory=dict)
 
     @classmethod
     def at(cls, folder: Path) -> Checkout:
@@ -34,34 +34,35 @@ class Checkout:
 
     def has(self, commit: str) -> bool:
         """Whether a commit is known here."""
-        if not _COMMIT.fullmatch(commit):
-            return False
-        return _git(self.top, "cat-file", "-e", f"{commit}^{{commit}}") is not None
+        return bool(_COMMIT.fullmatch(commit)) and self._asked("cat-file", "-e", f"{commit}^{{commit}}") is not None
 
     def before(self, at: str) -> str:
         """Gives the newest commit that is older than a time, "" when none is."""
-        return (_git(self.top, "rev-list", "-1", f"--before={at}", "HEAD") or "").strip()
+        return (self._asked("rev-list", "-1", f"--before={at}", "HEAD") or "").strip()
 
     def behind(self, commit: str) -> int:
         """Gives how many commits HEAD is ahead of a commit in its history, -1 when it isn't in it."""
-        if _git(self.top, "merge-base", "--is-ancestor", commit, "HEAD") is None:
+        if self._asked("merge-base", "--is-ancestor", commit, "HEAD") is None:
             return -1
-        return int((_git(self.top, "rev-list", "--count", f"{commit}..HEAD") or "0").strip())
+        return int((self._asked("rev-list", "--count", f"{commit}..HEAD") or "0").strip())
 
     def changed(self, commit: str) -> tuple[str, ...]:
         """Gives the files that differ between a commit and the working tree."""
-        if commit not in self._changed:
-            told = _git(self.top, "diff", "--no-ext-diff", "--no-textconv", "--name-only", "-z", commit, "--")
-            self._changed[commit] = tuple(filter(None, (told or "").split("\0")))
-        return self._changed[commit]
+        told = self._asked("diff", "--no-ext-diff", "--no-textconv", "--name-only", "-z", commit, "--")
+        return tuple(filter(None, (told or "").split("\0")))
 
     def files(self) -> tuple[str, ...]:
         """Gives the files of the working tree that git knows."""
-        return tuple(filter(None, (_git(self.top, "ls-files", "-z") or "").split("\0")))
+        return tuple(filter(None, (self._asked("ls-files", "-z") or "").split("\0")))
 
     def origin(self) -> str:
         """Gives where it was cloned from, "" when from nowhere."""
-        return (_git(self.top, "config", "--get", "remote.origin.url") or "").strip().removesuffix(".git")
+        return (self._asked("config", "--get", "remote.origin.url") or "").strip().removesuffix(".git")
+
+    def _asked(self, *words: str) -> str | None:
+        if words not in self._told:
+            self._told[words] = _git(self.top, *words)
+        return self._told[words]
 
 
 def _git(folder: Path, *words: str) -> str | None:

@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         elif not found.nothing:
             print("nothing is forgotten yet: add --yes")
         return 0
-    return _forgotten(data, wish, as_json=args.json)
+    return _forgotten(data, wish, found, as_json=args.json)
 
 
 def _wish(data: Data, args: argparse.Namespace) -> Wish:
@@ -70,13 +70,16 @@ def _wish(data: Data, args: argparse.Namespace) -> Wish:
 
 
 def _agreed(args: argparse.Namespace) -> bool:
-    return not args.json and sys.stdin.isatty() and input("forget all this for ever? [yes/no] ").strip() == "yes"
+    if args.json or not sys.stdin.isatty():
+        return False
+    print("forget all this for ever? [yes/no] ", end="", flush=True)
+    return sys.stdin.readline().strip() == "yes"
 
 
-def _forgotten(data: Data, wish: Wish, *, as_json: bool) -> int:
+def _forgotten(data: Data, wish: Wish, known: Found, *, as_json: bool) -> int:
     from proxy.store.forgetting import forget, scrub, traces  # noqa: PLC0415
 
-    found = forget(data.db, data.seal, wish)
+    found = forget(data.db, data.seal, wish, known)
     if not scrub(data.db):
         raise StoreError(
             "forgotten, but another program kept reading, so that old pages may still lie in goalkeeper.db-wal: "

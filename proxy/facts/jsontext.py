@@ -26,7 +26,7 @@ def lines_of(text: str) -> Iterator[tuple[int, Any]]:
         if not line.strip("\r \t\ufeff"):
             continue
         try:
-            yield number, json.loads(line.strip("\r \t\ufeff"))
+            yield number, _sound(number, json.loads(line.strip("\r \t\ufeff")))
         except ValueError as error:
             yield number, Broken(number, f"not valid JSON: {_reason(error)}")
         except RecursionError:
@@ -76,8 +76,17 @@ def _value(text: str, at: int) -> Generator[tuple[int, Any], None, int]:
     except RecursionError:
         yield line, Broken(line, "nested too deeply")
         return -1
-    yield line, value
+    yield line, _sound(line, value)
     return end
+
+
+def _sound(line: int, value: Any) -> Any:  # noqa: ANN401  any JSON
+    """Gives a value that can be written in UTF-8; halves of characters can't."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return Broken(line, "holds half of a character (a lone surrogate)")
+    return value
 
 
 def _after_blanks(text: str, at: int) -> int:

@@ -30,7 +30,7 @@ def expression(query: str) -> str:
     """Gives what FTS5 looks for: each word by its beginning, what stands in quotes as it is. Raises BadRequest."""
     wanted = []
     for phrase, word in _PHRASE.findall(query):
-        text = spaced(phrase or word).replace('"', " ").strip()
+        text = spaced(phrase or word).replace('"', " ").replace("\0", " ").strip()
         if not _WORD.search(text):
             continue
         wanted.append(f'"{text}"' if phrase else f'"{text}" *')

@@ -35,7 +35,18 @@ from proxy.store.schema import FILE
 from proxy.store.views import rewrite, sweep
 
 _NO_TEXT = frozenset(
-    {"paths", "marks", "hints", "emission_branches", "quarantine", "unlisted", "reply_items", "secrets", "forgotten"}
+    {
+        "paths",
+        "marks",
+        "hints",
+        "emission_branches",
+        "quarantine",
+        "unlisted",
+        "replies",
+        "reply_items",
+        "secrets",
+        "forgotten",
+    }
 )
 _FACTS = ("facts", "fact_events")
 _NO_WORDS = frozenset(
@@ -45,9 +56,12 @@ _NO_WORDS = frozenset(
     }
 )  # fmt: skip
 _RESUMABLE = ("tool", "function", "system", "developer")  # roles whose words no lineage is made of
+_GROWING = ("messages", "receipts", "answers", "tool_calls", "insertions", "emissions", "frames")
 _CHECKPOINT_SECONDS = 30.0
 _READ = 4 << 20  # bytes of a file that are looked at together
 _OVERLAP = 4096
+
+Key = tuple[Any, ...]  # what names a row: its rowid, or the primary key of a table without one
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +82,8 @@ class Found:
     facts: tuple[str, ...]
     messages: int  # of the sessions; those that other sessions share stay
     receipts: int
-    redacted: dict[str, tuple[int, ...]] = field(default_factory=dict)  # table → rowids
+    redacted: dict[str, tuple[Key, ...]] = field(default_factory=dict)  # table → its rows
+    until: dict[str, Key] = field(default_factory=dict, compare=False)  # the newest row of tables that only grow
 
     @property
     def nothing(self) -> bool:
@@ -76,27 +91,36 @@ class Found:
         return not (self.sessions or self.facts or self.redacted)
 
 
-def find(db: sqlite3.Connection, seal: Sealer, wish: Wish) -> Found:
-    """Gives what would go; changes nothing."""
+def find(db: sqlite3.Connection, seal: Sealer, wish: Wish, known: Found | None = None) -> Found:
+    """Gives what would go; changes nothing. With what is `known`, only newer rows of large tables are looked at."""
+    after = known.until if known else {}
+    until = {table: newest for table in _GROWING if table in tables(db) and (newest := _newest(db, table)) is not None}
     sessions = _sessions(db, wish)
     facts = [name for one in sessions for (name,) in db.execute("SELECT id FROM facts WHERE session = ?", (one,))]
     if wish.project is not None:
         facts += [name for (name,) in db.execute("SELECT id FROM facts WHERE project = ?", (wish.project,))]
-    redacted: dict[str, tuple[int, ...]] = {}
+    redacted: dict[str, tuple[Key, ...]] = {}
     if wish.pattern is not None:
         redactor = _redactor(db, seal, wish.pattern)
         facts += _facts_with(db, redactor, wish.person)
-        redacted = {table: rows for table in _texts(db) if (rows := _rows_with(db, table, redactor))}
+        for table in _texts(db):
+            before = known.redacted.get(table, ()) if table in after and known else ()
+            rows = (*before, *_rows_with(db, table, redactor, after.get(table)))
+            redacted |= {table: rows} if rows else {}
     counts = [_counted(db, one) for one in sessions]
     messages, receipts = sum(one[0] for one in counts), sum(one[1] for one in counts)
-    return Found(tuple(sessions), tuple(dict.fromkeys(facts)), messages, receipts, redacted)
+    return Found(tuple(sessions), tuple(dict.fromkeys(facts)), messages, receipts, redacted, until)
 
 
-def forget(db: sqlite3.Connection, seal: Sealer, wish: Wish) -> Found:
-    """Takes it away, in one transaction and then in the views, and gives what went; `scrub` then empties the pages."""
+def forget(db: sqlite3.Connection, seal: Sealer, wish: Wish, known: Found | None = None) -> Found:
+    """Takes it away, in one transaction and then in the views, and gives what went; `scrub` then empties the pages.
+
+    `known` is what was found before, so that writers needn't wait for the search.
+    """
     folder = folder_of(db)
+    known = known or find(db, seal, wish)
     with transaction(db):
-        found = find(db, seal, wish)
+        found = find(db, seal, wish, known)
         for session in found.sessions:
             _note(db, [session, *branches_of(db, session)], gone=True)
             drop_session(db, session)
@@ -135,8 +159,9 @@ def scrub(db: sqlite3.Connection) -> bool:
 
 
 def traces(folder: Path, pattern: re.Pattern[str]) -> list[str]:
-    """Gives the files of the data folder whose raw bytes still hold the words."""
-    return [str(file) for file in sorted(folder.rglob("*")) if file.is_file() and _holds(file, pattern)]
+    """Gives the files of the data folder whose name or raw bytes still hold the words."""
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+    return [str(file) for file in files if pattern.search(file.name) or _holds(file, pattern)]
 
 
 def _holds(file: Path, pattern: re.Pattern[str]) -> bool:
@@ -189,20 +214,32 @@ def _by(record: str, person: str) -> bool:
     return str(msgspec.json.decode(record).get("who", "")).casefold() == person.casefold()
 
 
-def _rows_with(db: sqlite3.Connection, table: str, redactor: Redactor) -> tuple[int, ...]:
-    columns = _columns(db, table)
+def _newest(db: sqlite3.Connection, table: str) -> Key | None:
+    (column,) = _key(db, table)
+    newest = db.execute(f"SELECT max({column}) FROM {table}").fetchone()[0]  # noqa: S608
+    return None if newest is None else (newest,)
+
+
+def _rows_with(db: sqlite3.Connection, table: str, redactor: Redactor, after: Key | None) -> tuple[Key, ...]:
+    columns, key = _columns(db, table), _key(db, table)
     if not columns:
         return ()
-    rows = db.execute(f"SELECT {_row_id(db, table)}, {', '.join(columns)} FROM {table}")  # noqa: S608
+    newer = f" WHERE {key[0]} > ?" if after else ""
+    rows = db.execute(f"SELECT {', '.join((*key, *columns))} FROM {table}{newer}", after or ())  # noqa: S608
     return tuple(
-        row[0] for row in rows if any(isinstance(text, str) and redactor.matches(text, table) for text in row[1:])
+        row[: len(key)]
+        for row in rows
+        if any(isinstance(text, str) and redactor.matches(text, table) for text in row[len(key) :])
     )
 
 
-def _row_id(db: sqlite3.Connection, table: str) -> str:
-    """Gives what names a row: the rowid, or the first column of a table without one."""
+def _key(db: sqlite3.Connection, table: str) -> tuple[str, ...]:
+    """Gives the columns that name a row."""
     sql = db.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0]
-    return tables(db)[table][0] if re.search(r"WITHOUT\s+ROWID", sql, re.IGNORECASE) else "rowid"
+    if not re.search(r"WITHOUT\s+ROWID", sql, re.IGNORECASE):
+        return ("rowid",)
+    columns = db.execute(f"PRAGMA table_info({table})").fetchall()
+    return tuple(name for _, name, *_, place in sorted(columns, key=lambda row: int(row[5])) if place)
 
 
 def _redact(db: sqlite3.Connection, redactor: Redactor, found: Found) -> None:
@@ -233,10 +270,11 @@ def _concerned(db: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> tu
     return [row[name] for name in ("branch", "session") if row.get(name)], False
 
 
-def _redact_row(db: sqlite3.Connection, table: str, name: int, redactor: Redactor) -> Mapping[str, Any]:
+def _redact_row(db: sqlite3.Connection, table: str, name: Key, redactor: Redactor) -> Mapping[str, Any]:
     """Takes the words out of one row, and gives it as it was; a record that can't do without them goes whole."""
-    key, columns = _row_id(db, table), _columns(db, table)
-    cursor = db.execute(f"SELECT * FROM {table} WHERE {key} = ?", (name,))  # noqa: S608
+    columns = _columns(db, table)
+    where = " AND ".join(f"{column} = ?" for column in _key(db, table))
+    cursor = db.execute(f"SELECT * FROM {table} WHERE {where}", name)  # noqa: S608
     row = cursor.fetchone()
     if row is None:
         return {}
@@ -245,10 +283,10 @@ def _redact_row(db: sqlite3.Connection, table: str, name: int, redactor: Redacto
     if table == "messages" and not left["body"].startswith("{"):
         left["body"] = msgspec.json.encode({"role": was["role"], "content": FORGOTTEN}).decode()
     if not left.get("record", "{").startswith("{"):
-        db.execute(f"DELETE FROM {table} WHERE {key} = ?", (name,))  # noqa: S608
+        db.execute(f"DELETE FROM {table} WHERE {where}", name)  # noqa: S608
         return was
     changes = ", ".join(f"{column} = ?" for column in left)
-    db.execute(f"UPDATE {table} SET {changes} WHERE {key} = ?", (*left.values(), name))  # noqa: S608
+    db.execute(f"UPDATE {table} SET {changes} WHERE {where}", (*left.values(), *name))  # noqa: S608
     return was
 
 

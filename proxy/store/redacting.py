@@ -21,7 +21,7 @@ _OWN = frozenset(
         "frame", "gap",
     }
 )  # fmt: skip
-_STRUCTURE = {"messages": _CLIENT, "answers": _CLIENT, "facts": _FACT, "fact_events": _FACT}
+_STRUCTURE = {"messages": _CLIENT, "answers": _CLIENT, "frames": _CLIENT, "facts": _FACT, "fact_events": _FACT}
 _WIRE = _CLIENT | {
     "content", "text", "name", "arguments", "function", "tool_calls", "output", "input", "status", "summary", "source",
     "encrypted_content", "annotations", "refusal", "cache_control", "is_error", "media_type", "data", "image_url",

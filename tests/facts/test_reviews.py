@@ -71,6 +71,6 @@ def test_pages_in_a_row_are_read_and_what_breaks_is_named_by_its_line() -> None:
 
 
 def test_lines_are_read_one_by_one() -> None:
-    found = list(lines_of('{"a":1}\n\n{"b":\r\n[' + "[" * 200_000))
+    found = list(lines_of('{"a":1}\n\n{"b":\r\n"\\ud800"\n[' + "[" * 200_000))
     assert found[0] == (1, {"a": 1})
-    assert [one.line for _, one in found[1:] if isinstance(one, Broken)] == [3, 4]
+    assert [one.line for _, one in found[1:] if isinstance(one, Broken)] == [3, 4, 5]

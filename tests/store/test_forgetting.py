@@ -51,7 +51,9 @@ def test_other_sessions_stay_and_what_is_sealed_goes_with_the_words(tmp_path: Pa
     before = find(store._db, seal, wish)
     assert (len(before.facts), sorted(before.redacted)) == (1, ["insertions", "messages"])
     assert traces(tmp_path, re.compile("Quokka")) != []
-    assert forget(store._db, seal, wish) == before
+    store.submit(asked(said("Quokka again"), session="S3", branch="B3")).result()
+    gone = forget(store._db, seal, wish, before)
+    assert (gone.facts, len(gone.redacted["messages"])) == (before.facts, 2)
     assert scrub(store._db)
     assert traces(tmp_path, re.compile("quokka", re.IGNORECASE)) == []
     assert [fact["pin"] for fact in queries.facts(store._db)["facts"]] == ["p2"]
@@ -73,4 +75,19 @@ def test_what_is_on_its_way_to_the_disk_when_its_session_is_forgotten_is_not_wri
     assert queries.stats(store._db) | {"bytes": 0} == dict.fromkeys(queries.stats(store._db), 0)
     store.submit(asked(said("new goal"), session="S2", branch="B2")).result()
     assert queries.stats(store._db)["sessions"] == 1
+    store.close()
+
+
+def test_tables_that_come_later_are_emptied_as_well(tmp_path: Path) -> None:
+    store = Store.open(tmp_path, Sealer(KEY))
+    store.submit(asked(said("goal"))).result()
+    db = store._db
+    db.execute("CREATE TABLE later (a TEXT, session TEXT, note TEXT, PRIMARY KEY (a, session)) WITHOUT ROWID")
+    db.executemany("INSERT INTO later VALUES ('x', ?, ?)", [("S1", "Quokka one"), ("S2", "two"), ("S3", "Quokka")])
+    forget(db, Sealer(KEY), Wish(pattern=re.compile("Quokka")))
+    assert db.execute("SELECT session, note FROM later").fetchall() == [
+        ("S1", "[forgotten] one"), ("S2", "two"), ("S3", "[forgotten]")
+    ]  # fmt: skip
+    forget(db, Sealer(KEY), Wish(sessions=("S1",)))
+    assert db.execute("SELECT session FROM later").fetchall() == [("S2",), ("S3",)]
     store.close()

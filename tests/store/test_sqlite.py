@@ -16,6 +16,7 @@ import pytest
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.receipt import Receipt, ToolCall
 from proxy.errors import StoreError
+from proxy.lineage.records import AnswerKey, BranchState, Changes
 from proxy.redaction import Sealer
 from proxy.store import queries
 from proxy.store.ids import new_ulid
@@ -146,6 +147,11 @@ def test_no_secret_value_lies_readable_in_any_file(tmp_path: Path) -> None:
         receipt=Receipt(id=new_ulid(), at="", session="S1", branch="B1", notes=(text,), calls=(call,)),
     )
     store.submit(batch).result()
+    closing = BranchState("B1", answer=(AnswerKey("a", b"h", text=text),))
+    store.submit(Batch(tenant=TENANT, lineage=(Changes(state=closing),))).result()
+    loaded = store.load_branch(TENANT, "B1")
+    assert loaded is not None
+    assert loaded.stored.state == closing
     queries.edit_pin(store._db, Sealer(KEY), queries.Edit("S1", "add", "", "constraint", text))
     assert store.pin_edits("S1")[0].text == text
     content = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
