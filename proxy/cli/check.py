@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from proxy.cli import running
-from proxy.cli.main import settings_of
+from proxy.cli.main import settings_of, without_secrets
 from proxy.cli.output import add_json_flag, line, print_json
 from proxy.clients import load_profiles
 from proxy.errors import BadRequest, ConfigError
@@ -58,7 +58,7 @@ def _tried(load: Callable[[], T], problems: list[Problem]) -> T | None:
     try:
         return load()
     except ConfigError as error:
-        for text in str(error).split("\n"):
+        for text in without_secrets(str(error)).split("\n"):
             placed = _PLACED.fullmatch(text)
             problems.append(Problem(placed["place"], "", placed["rest"]) if placed else Problem("", "", text))
         return None

@@ -46,21 +46,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(importlib.import_module(COMMANDS[args.command][0]).run(args))
     except (ConfigError, BadRequest) as error:
-        print(_told(str(error)), file=sys.stderr)
+        print(printable(without_secrets(str(error))), file=sys.stderr)
         return 2
     except GoalkeeperError as error:
-        print(_told(f"goalkeeper: {error}"), file=sys.stderr)
+        print(printable(without_secrets(f"goalkeeper: {error}")), file=sys.stderr)
         return 1
     except BrokenPipeError:  # `goalkeeper facts | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
-def _told(error: str) -> str:
-    """Gives an error's words fit for a terminal and for whatever log they end up in: a setting can hold a password."""
+def without_secrets(error: str) -> str:
+    """Gives an error's words without secret values: it may quote a setting with a password, and end up in any log."""
     from proxy.redaction import Sealer  # noqa: PLC0415 (only where something went wrong)
 
-    return printable(Sealer(None).mask(error))
+    return Sealer(None).mask(error)
 
 
 def printable(text: str) -> str:

@@ -93,6 +93,7 @@ def talk() -> list[dict[str, Any]]:
 async def talked(proxy: Serving) -> None:
     """Leads the same talk in each dialect, with errors, and with secrets in headers and addresses."""
     headers = {"Authorization": "Bearer header-tok3n-4711-abcdef", "x-goalkeeper-project": "p password=sunflower-77-x"}
+    headers["x-goalkeeper-session"] = "s password=sunflower-77-x"
     await proxy.ask(
         CHAT, {"model": "demo", "messages": [{"role": "system", "content": texts("system")}, *talk()]}, headers
     )
@@ -158,6 +159,7 @@ async def test_with_the_key_every_byte_of_a_message_comes_back(
     db.close()
     assert main(["--data", str(folder), "archive", "show", digest, "--raw"]) == 0
     assert json.loads(capfdbinary.readouterr().out) == said
+    assert main(["--data", str(folder), "verify"]) == 0
 
 
 async def test_a_summariser_reads_tokens_in_place_of_secret_values(
@@ -173,3 +175,15 @@ async def test_a_summariser_reads_tokens_in_place_of_secret_values(
     assert asked
     assert "[secret:jwt:" in asked[0]
     assert [value for value in values() if value in asked[0]] == []
+
+
+@pytest.mark.parametrize("words", [("check",), ("check", "--json"), ("facts", "list"), ("serve",)])
+def test_a_wrong_setting_is_told_without_the_password_in_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    file = tmp_path / "goalkeeper.yaml"
+    file.write_text("upstream: {url: 'https://app:sunflower-77-x@api.test'}")
+    assert main(["--config", str(file), *words]) > 0
+    shown = capsys.readouterr()
+    assert "clients bring their own credentials" in shown.out + shown.err
+    assert "sunflower-77-x" not in shown.out + shown.err
