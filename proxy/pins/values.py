@@ -124,7 +124,7 @@ def values(text: str) -> frozenset[Value]:
     """Gives the values of a text; a number that names something (issue 88, line 3) is none."""
     low = text[:MOST].lower()
     found = {Value("weekday", day) for day, pattern in _WEEKDAYS if pattern.search(low)}
-    if not any(char.isdigit() for char in low):
+    if not any(char.isdigit() or char == "@" for char in low) and "://" not in low:
         return frozenset(found)
     rest = _NAMED_NUMBER.sub(" ", low)
     for sort, patterns in (("address", (_ADDRESS,)), ("version", (_VERSION,)), ("date", _DATES), ("time", _TIMES)):
