@@ -150,8 +150,8 @@ def test_a_rule_can_speak_about_some_clients_only():
 
 
 HOSTILE = [
-    "a", "no, ", " ", "```\n", '"', "> x\n", "不", "at x(1:2)\n", "[[", "Error: ", "ok ", "ha", "1 ", "a.", "put a ", "so a ",
-    "git add a\n", "it's ", "好", "ください", "안 ", "لا ", "не ", "no ", "tonight ", "nicht ", "n'est pas ", "<task>",
+    "a", "no, ", " ", "```\n", '"', "> x\n", "不", "at x(1:2)\n", "[[", "Error: ", "ok ", "ha", "1 ", "a.", "put a ",
+    "so a ", "git add a\n", "it's ", "好", "안 ", "لا ", "не ", "no ", "tonight ", "nicht ", "n'est pas ", "<task>",
 ]  # fmt: skip
 
 
