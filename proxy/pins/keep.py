@@ -18,6 +18,7 @@ SHORT = 120  # characters of a history entry in its short form
 OPENING = 24  # characters of a folded entry that its line still gives
 FLOOR = 160  # characters that an excerpt is cut down to before the oldest pins lose more
 LINE = 80  # characters of a first line that always stays
+TELLING = 24  # characters of a first line that says something by itself
 OVERHEAD = 10  # tokens for the line above a pin or an entry
 _LEAVE: tuple[Kind, ...] = ("fact", "preference", "commitment", "decision")
 _DEAR: tuple[Kind, ...] = ("correction", "goal")
@@ -225,7 +226,8 @@ def _cut(kept: Kept, ids: Sequence[str], length: int) -> Kept:
             return item
         text = item.pin.text
         if length <= LINE:
-            keep = min(LINE, len(text.split("\n", 1)[0]) or LINE)
+            first = len(item.pin.text.split("\n", 1)[0])
+            keep = min(LINE, first if first >= TELLING else LINE)  # a first line may be a lone tag or heading
             shown = excerpt(text, keep, item.pin.message)
         else:
             shown = excerpt(text, length, item.pin.message)

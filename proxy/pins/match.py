@@ -33,7 +33,8 @@ _ASKS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _INQUIRES = re.compile(  # it asks how things are, and not how they shall be
-    r"\b(?:did|do you (?:have|know|use)|have you|has|was|were|is|are|who|when|can you|does|hast|haben|ist|war|gibt|wer|wann|avez|as-tu"
+    r"\b(?:did|do you (?:have|know|use)|have you|has|was|were|is|are|who|when|can you|does|hast|haben|ist|war"
+    r"|gibt|wer|wann|avez|as-tu"
     r"|est|était|qui|tienes?|tiene|es|está|era|hay|quién|tem|você|há|quem|hai|ha|è|chi|есть|был[аио]?"
     r"|кто|когда)\b"
     r"|у (?:вас|тебя)|是什么|是不是|有没有|吗"
@@ -47,7 +48,8 @@ _SHALL = re.compile(
 )
 _PICK = re.compile(
     r"^\W*(?:option|opci[oó]n|op[cç][aã]o|variante?|nummer|number|вариант|choice|plan|phase|step|stage|schritt|étape|paso|passo|шаг|q)?\s*"
-    r"(?:\d{1,2}\s*[:.=-]\s*)?(?:[a-hабвг]|[أبجد]|\d{1,2}|(?:the )?(?:first|second|third|last|former|latter)(?: one)?|第?[一二三四五123-9][个個号番]?)"
+    r"(?:\d{1,2}\s*[:.=-]\s*)?(?:[a-hабвг]|[أبجد]|\d{1,2}"
+    r"|(?:the )?(?:first|second|third|last|former|latter)(?: one)?|第?[一二三四五123-9][个個号番]?)"
     r"(?:\s*(?:,|and|&|\+)\s*(?:q?\d{1,2}\s*[:.=-]\s*)?[a-h\d]){0,9}(?:\s*,?\s*(?:please|pls|bitte|por favor))?\W*$",
     re.IGNORECASE,
 )

@@ -11,6 +11,7 @@ from proxy.pins.phrases import comparable
 FLAGS = {"i": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE}
 _ESCAPE = re.compile(r"\\.|\(\?[a-zA-Z<]", re.DOTALL)
 _OWN_GROUPS = re.compile(r"\((?!\?)|\(\?P|^\(\?[a-z]|\\[1-9]")
+_OPENING = re.compile(r"\((?:\?(?:P<\w+>|[a-zA-Z-]*:|[=!]|<[=!])?)?")
 _OPTIONAL = re.compile(r"[*?]|\{0?,")
 
 
@@ -119,14 +120,14 @@ def _atom(pattern: str, at: int) -> tuple[Script, int]:
     elif char == "[":
         at = _class_end(pattern, at)
     elif char == "(":
-        ahead = re.compile(r"\((?:\?(?:P<\w+>|[a-zA-Z-]*:|[=!]|<[=!])?)?").match(pattern, at)
+        ahead = _OPENING.match(pattern, at)
         opening = ahead[0] if ahead else "("
         found, at = _gate(pattern, at + len(opening))
         at += 1
         if opening.endswith(("=", "!")):
             found = NONE
     else:
-        found = scripts_of(char)
+        found = NONE if char.isascii() else scripts_of(char)
         at += 1
     if found and _OPTIONAL.match(pattern, at):
         found = NONE

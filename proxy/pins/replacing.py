@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 
 from proxy.pins.model import Pin, Status
-from proxy.pins.subject import clauses, denied_values, denies, sentences, telling_words
+from proxy.pins.subject import clauses, denied_values, denies, sentences, subject_words, telling_words
 from proxy.pins.turning import holds, lets_go, turned_by
 from proxy.pins.values import Value, values
 
@@ -170,11 +171,11 @@ def _revalued(pins: tuple[Pin, ...], text: str, *, changes: bool) -> tuple[Pin, 
     own = values(text)
     if not own:
         return None
-    parts = [(pin, clause) for pin in _open(pins) for clause in _parts(pin)]
+    parts = [(pin, clause) for pin in _open(pins) for clause in _parts(pin) if values(clause)]
     found = [(pin, clause) for pin, clause in parts if pin.kind != "goal" and _differ(values(clause), own)]
     if changes:
-        counted = [one for one in parts if _differ(_bare(values(one[1])), _bare(own))]
-        shared = [(pin, clause) for pin, clause in counted if _shares(pin, clause, text)]
+        bare = _bare(own)
+        shared = [one for one in parts if _shares(*one, text) and _differ(_bare(values(one[1])), bare)]
         alone = found if len({pin.id for pin, _ in found}) == 1 else []
         chosen = (shared or alone)[:1]
     else:
@@ -183,33 +184,31 @@ def _revalued(pins: tuple[Pin, ...], text: str, *, changes: bool) -> tuple[Pin, 
 
 
 def _shares(pin: Pin, clause: str, text: str) -> bool:
-    about = _subject(clause)
-    common = len(about & _subject(text))
+    about = subject_words(clause)
+    common = len(about & subject_words(text))
     return common > 0 and common >= _SHARE.get(pin.kind, 0) * len(about)
 
 
+@lru_cache(maxsize=4096)
 def _bare(found: frozenset[Value]) -> frozenset[Value]:
     """Measures as bare numbers: who changes "30 min" may just say "50"."""
     return frozenset(value if value.sort in _LOOSE else Value("number", value.text) for value in found)
 
 
+@lru_cache(maxsize=4096)
 def _differ(old: frozenset[Value], new: frozenset[Value]) -> bool:
     """Tells whether some sort of value stands in both and has nothing in common."""
-    sorts = {value.sort for value in old} & {value.sort for value in new}
-    return any(not {v for v in old if v.sort == sort} & {v for v in new if v.sort == sort} for sort in sorts)
-
-
-def _subject(text: str) -> frozenset[str]:
-    return frozenset(word for word in telling_words(text) if not any(char.isdigit() for char in word))
+    both = {value.sort for value in old & new}
+    return bool({value.sort for value in old} & {value.sort for value in new} - both)
 
 
 def _same_subject(clause: str, text: str) -> bool:
     old, new = values(clause), values(text)
     with_unit = {value.sort for value in old} - _LOOSE
-    about = _subject(clause)
+    about = subject_words(clause)
     return (
         bool(about)
-        and about <= _subject(text)
+        and about <= subject_words(text)
         and any(value.sort in with_unit for value in new)
         and _differ(frozenset(v for v in old if v.sort in with_unit), new)
     )

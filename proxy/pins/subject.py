@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+_DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"[^\W_]+(?:[.'\-/][^\W_]+)*", re.UNICODE)
 _HAN = re.compile("[\u3400-\u9fff\u30a0-\u30ff]+")
 _CLAUSE = re.compile(r"[^.!?;,:\n。！？；，、：]+(?:[.,:](?=\S)[^.!?;,:\n。！？；，、：]+)*[.!?;。！？；]?")
@@ -69,6 +70,12 @@ def telling_words(text: str) -> frozenset[str]:
         words.discard(run)
         words |= {run[at : at + 2] for at in range(len(run) - 1)} - _COMMON_HAN
     return frozenset(words)
+
+
+@lru_cache(maxsize=2048)
+def subject_words(text: str) -> frozenset[str]:
+    """Gives the telling words of a text that hold no digit: what it is about, and not how much."""
+    return frozenset(word for word in telling_words(text) if not _DIGIT.search(word))
 
 
 def _stem(word: str) -> str:

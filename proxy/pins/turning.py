@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+MOST = 2000  # characters that are looked at
 _LEAVES_OUT = re.compile(
     r"\b(?:skip|drop|exclude|omit|ignore|leave \w+(?: \w+){0,3} out|leave out|take \w+(?: \w+){0,3} out|remove|"
     r"delete|without|no|not|only"
@@ -81,20 +82,24 @@ _LETS_GO = re.compile(
 _STILL_HELD = re.compile(r"\b(?:not|don'?t|no|until|nicht|pas|sin|não|non|не)\b|不|别|ない|마", re.IGNORECASE)
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=4096)
+def _directions(text: str) -> tuple[bool, bool, bool, bool]:
+    """Tells whether a text leaves out, takes in, keeps, removes."""
+    signs = (_LEAVES_OUT, _TAKES_IN, _KEEPS, _REMOVES)
+    out, into, keeps, removes = (sign.search(text) is not None for sign in signs)
+    return out, into, keeps, removes
+
+
 def turned_by(clause: str, newer: str) -> bool:
     """Tells whether newer words take back in what a clause leaves out, or the other way round.
 
     Both must speak about the same subject: this looks at the direction alone.
     """
-    newer = newer[:2000]
-    out, into = _LEAVES_OUT.search(clause), _TAKES_IN.search(clause)
-    keeps = _KEEPS.search(clause)
-    if keeps and _REMOVES.search(newer) and not _KEEPS.search(newer):
+    out, into, keeps, _ = _directions(clause)
+    now_out, now_into, now_keeps, now_removes = _directions(newer[:MOST])
+    if keeps and now_removes and not now_keeps:
         return True
-    if out and not into:
-        return _TAKES_IN.search(newer) is not None
-    return into is not None and not out and _LEAVES_OUT.search(newer) is not None
+    return (out and not into and now_into) or (into and not out and now_out)
 
 
 @lru_cache(maxsize=2048)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -81,15 +82,12 @@ _TIMES = (
     re.compile(r"\b(\d{1,2} ?(?:am|pm|uhr|o'clock)|[àa] \d{1,2} ?h)\b"),
     re.compile(r"(\d{1,2}[点點時时시](?:半|\d{1,2}分)?)"),
 )
-_WEEKDAYS = tuple(
-    (
-        day,
-        re.compile(
-            "|".join(name if not name.isascii() and len(name) < 4 else rf"\b{name}\b" for name in names.split("|"))
-        ),
-    )
-    for day, names in _DAYS.items()
+_DAY_OF = {name: day for day, names in _DAYS.items() for name in names.split("|") if name.isalpha()}
+_OTHER_DAYS = tuple(  # names in scripts that don't put spaces between words, and those with endings
+    (day, re.compile("|".join(name for name in names.split("|") if not name.isascii()))) for day, names in _DAYS.items()
 )
+_LETTERS = re.compile(r"[^\W\d_]+")
+_ANY_VALUE = re.compile(r"\d|@|://")
 _UNIT_NAMES = tuple((unit, re.compile(rf"(?:{names})\Z")) for unit, names in _UNITS.items())
 _MEASURE = re.compile(
     r"(?<![\w.,#/-])(?:(?P<sign>[$€£¥])\s?)?(?P<number>\d{1,9}(?:[.,]\d{1,6})?)(?P<k>k)?\s?-?"
@@ -123,14 +121,23 @@ class Value:
 def values(text: str) -> frozenset[Value]:
     """Gives the values of a text; a number that names something (issue 88, line 3) is none."""
     low = text[:MOST].lower()
-    found = {Value("weekday", day) for day, pattern in _WEEKDAYS if pattern.search(low)}
-    if not any(char.isdigit() for char in low):
+    found = {Value("weekday", _DAY_OF[word]) for word in _LETTERS.findall(low) if word in _DAY_OF}
+    if not low.isascii():
+        found |= {Value("weekday", day) for day, pattern in _OTHER_DAYS if pattern.search(low)}
+    if not _ANY_VALUE.search(low):
         return frozenset(found)
+
+    def taken(sort: str) -> Callable[[re.Match[str]], str]:
+        def take(match: re.Match[str]) -> str:
+            found.update(Value(sort, part) for part in match.groups() if part)
+            return " "
+
+        return take
+
     rest = _NAMED_NUMBER.sub(" ", low)
     for sort, patterns in (("address", (_ADDRESS,)), ("version", (_VERSION,)), ("date", _DATES), ("time", _TIMES)):
         for pattern in patterns:
-            found |= {Value(sort, part) for match in pattern.finditer(rest) for part in match.groups() if part}
-            rest = pattern.sub(" ", rest)
+            rest = pattern.sub(taken(sort), rest)
     found |= {Value(_unit(match[2]), match[1]) for match in _HAN_MEASURE.finditer(rest)}
     found |= {_measure(match) for match in _MEASURE.finditer(_HAN_MEASURE.sub(" ", rest))}
     return frozenset(found)
@@ -142,5 +149,6 @@ def _measure(match: re.Match[str]) -> Value:
     return Value(unit or "number", number)
 
 
+@lru_cache(maxsize=1024)
 def _unit(word: str) -> str:
     return next((unit for unit, pattern in _UNIT_NAMES if pattern.match(word)), "") if word else ""

@@ -134,6 +134,16 @@ def test_a_replaced_word_is_named_and_a_later_cut_tells_it_no_more_as_valid():
     assert "Use port 8081" not in words
 
 
+def test_a_hold_that_was_lifted_is_told_no_more_as_valid_by_the_next_cut():
+    hold, lift = "Read only until I say so, the audit runs.", "ok, you can write now"
+    plans = grown(*LONG[:2], [user(hold)], *LONG[2:9], [user(lift)], *LONG[9:30])
+    assert hold in users_words(sent(cuts(plans)[0]))
+    last = cuts(plans)[-1]
+    assert hold not in users_words(sent(last))
+    merged = next(one for one in cuts(plans) if any(fresh.replaces for fresh in one.fresh))
+    assert hold not in users_words(sent(merged))
+
+
 def test_a_finished_goal_gives_its_place_to_the_new_one():
     done = [user("Thanks, that is done. New task: build the importer.")]
     last = grown(*LONG[:8], done, *LONG[8:30])[-1]

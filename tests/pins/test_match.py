@@ -1,8 +1,10 @@
 import time
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from proxy.pins.lifecycle import fold
+from proxy.pins.lifecycle import add, fold
 from proxy.pins.match import judge
 from proxy.pins.quoted import strip_quoted
 from proxy.pins.rules import load_rules
@@ -147,12 +149,29 @@ def test_a_rule_can_speak_about_some_clients_only():
     assert judge("harbour", first=False, asked="", rules=own, client="aider").rule != "codex only"
 
 
-@pytest.mark.parametrize("piece", ["a", "no, ", " ", "```\n", '"', "> x\n", "不", "at x(1:2)\n", "[[", "Error: "])
+HOSTILE = [
+    "a", "no, ", " ", "```\n", '"', "> x\n", "不", "at x(1:2)\n", "[[", "Error: ", "ok ", "ha", "1 ", "a.", "put a ",
+    "so a ", "git add a\n", "it's ", "好", "안 ", "لا ", "не ", "no ", "tonight ", "nicht ", "n'est pas ", "<task>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
 def test_a_hostile_megabyte_is_judged_in_bounded_time(piece):
     text = (piece * (1_000_000 // len(piece) + 1))[:1_000_000]
+    ledger = fold([turn(1, "Port it."), turn(2, "never touch 30 files"), turn(3, "use port 8080")], rules())
+    start = time.process_time()
+    judge(text, first=False, asked=text[:400], rules=rules())
+    add(ledger, turn(4, text), rules())
+    assert time.process_time() - start < 1.0
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(HOSTILE), min_size=1, max_size=4), st.integers(1, 4000))
+def test_mixtures_of_hostile_pieces_are_judged_in_bounded_time(pieces, times):
+    text = ("".join(pieces) * times)[:20_000]
     start = time.process_time()
     judge(text, first=False, asked="", rules=rules())
-    assert time.process_time() - start < 1.0
+    assert time.process_time() - start < 0.5
 
 
 def test_a_ledger_is_the_same_on_every_replay():
