@@ -27,6 +27,7 @@ _WORDS = (
     b"pass", b"pwd", b"secret", b"token", b"key", b"credential", b'auth"', b"senha", b"clave",
 )  # fmt: skip
 _RARE_WORDS = (b"kennwort", b"wachtwoord", b"heslo", b"parola")
+ANCHORS = (*_WORDS, *_RARE_WORDS, b"\\u")  # without one of them, and without letters beyond ASCII, nothing is found
 _OTHER_WORDS = (
     "пароль", "Пароль", "密码", "密碼", "パスワード", "비밀번호", "كلمة المرور", "كلمة السر", "contraseña",
     "Contraseña", "hasło", "Hasło", "şifre", "Şifre", "lösenord", "Lösenord",
@@ -122,7 +123,7 @@ def assignments(probe: Probe) -> Iterator[Secret]:
 def _places(probe: Probe) -> Iterator[tuple[int, int]]:
     """Gives where the words begin and end."""
     text, low = probe.text, probe.low
-    for anchor in (*_WORDS, *_RARE_WORDS) if probe.human else _WORDS:
+    for anchor in filter(low.__contains__, (*_WORDS, *_RARE_WORDS) if probe.human else _WORDS):
         length = len(anchor.rstrip(b'"'))
         for at in places(low, anchor):
             yield at, at + length

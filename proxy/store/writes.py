@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 import msgspec
 
-from proxy.compaction.receipt import Receipt
+from proxy.compaction.receipt import Receipt, ToolCall
 from proxy.lineage.records import BranchRecord, BranchState, Changes
 from proxy.redaction import Sealed, Sealer
 from proxy.store.fact_rows import Event, FactRows
@@ -228,11 +228,34 @@ class Writer:
         if receipt.calls:
             self._db.execute("DELETE FROM tool_calls WHERE receipt = ?", (receipt.id,))
             rows = [
-                (receipt.id, receipt.session, receipt.branch, self.plain(tenant, call.id),
-                 self._name(tenant, call.name), call.arguments, self.plain(tenant, call.outcome), call.origin)
-                for call in receipt.calls
-            ]  # fmt: skip
+                (
+                    receipt.id,
+                    receipt.session,
+                    receipt.branch,
+                    call.id,
+                    call.name,
+                    call.arguments,
+                    call.outcome,
+                    call.origin,
+                )
+                for call in self._masked_calls(tenant, receipt, record)
+            ]
             self._db.executemany("INSERT INTO tool_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+
+    def _masked_calls(self, tenant: str, receipt: Receipt, record: str) -> tuple[ToolCall, ...]:
+        """Gives the calls as they stand in the sealed record: each search for secrets costs as much as a row."""
+        try:
+            return msgspec.json.decode(record, type=Receipt).calls
+        except msgspec.ValidationError:  # it could only be sealed whole
+            return tuple(
+                msgspec.structs.replace(
+                    call,
+                    id=self.plain(tenant, call.id),
+                    name=self._name(tenant, call.name),
+                    outcome=self.plain(tenant, call.outcome),
+                )
+                for call in receipt.calls
+            )
 
     def _reply(self, batch: Batch, reply: Reply) -> None:
         scope = scope_of(batch.tenant, batch.namespace)
