@@ -97,8 +97,3 @@ class Quiet:
     def messages(self) -> tuple[Message, ...]:
         """Its messages."""
         return self.case.transcript.messages
-
-    @property
-    def pins(self) -> str:
-        """The pins as the response header tells them, all of them there."""
-        return f"{self.plan.presence.active}/{self.plan.presence.active}"

@@ -24,6 +24,7 @@ from proxy.exchange import Call
 from proxy.facts import FactChange, Known, Source, changes
 from proxy.lineage import Engine, Link
 from proxy.lineage.keys import KeyReader, Request, text_of
+from proxy.lineage.records import Changes
 from proxy.pins.lifecycle import Edit, add, amend, fold
 from proxy.pins.rules import RuleSet
 from proxy.pipeline.case import BranchState, Case, Quiet, Scope, Track
@@ -153,6 +154,11 @@ class Conversations:
             return transcript, ()
         return self._replies.resolved(self._scope({key.lower(): value for key, value in call.headers}), transcript)
 
+    def heard(self, case: Case, answer: Answer) -> Changes:
+        """Tells lineage what the model answered: before the client's next request comes."""
+        parts = [part for item in answer.items for part in item.parts]
+        return self._engines[case.scope].answer(case.link, answer.text, answer.calls, answer.complete, parts)
+
     def close(
         self,
         case: Case,
@@ -161,17 +167,16 @@ class Conversations:
         insertions: tuple[str, ...] = (),
         calls: Callable[[], Iterable[ToolCall]] | None = None,
         sent: bytes | None = None,
+        heard: Changes | None = None,
     ) -> None:
-        """Tells lineage what the model answered, and queues answer and receipt for the store.
+        """Queues answer and receipt for the store; lineage is told of the answer, unless it was (`heard`).
 
         `insertions` are the ids of those that stood in what the model saw; `calls` gives those of the receipt, `sent`
         is the body that the model got.
         """
         told = () if case.recorded else (case.link.changes,)
         if answer is not None:
-            engine = self._engines[case.scope]
-            parts = [part for item in answer.items for part in item.parts]
-            told = (*told, engine.answer(case.link, answer.text, answer.calls, answer.complete, parts))
+            told = (*told, heard or self.heard(case, answer))
         session = None if case.recorded else self._session(case)
         body = None
         if sent is not None and case.track is not None:

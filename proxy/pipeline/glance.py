@@ -22,6 +22,7 @@ _NEW = 32  # messages that one request may bring
 _NEW_BYTES = 64 << 10
 _CHANGING = frozenset({"content-length"})  # headers that say nothing about who is asking
 _SAID = frozenset({"text", "call", "result", "thinking"})  # an opaque part may change what the model still sees
+_OF_ANSWERS = frozenset({"truncated_silently", "usage_outside"})  # flags that say nothing of the request
 _SAME_PATH = ("new", "extends", "resend")
 
 
@@ -66,7 +67,13 @@ class Glance:
         if self._off or case is None or case.track is None or plan is None or passage.rewritten or passage.held:
             return
         whole = len(plan.presence.verbatim) == plan.presence.active
-        if passage.flags or plan.insertions or plan.kind or not whole or case.link.relation not in _SAME_PATH:
+        if (
+            set(passage.flags) - _OF_ANSWERS
+            or plan.insertions
+            or plan.kind
+            or not whole
+            or case.link.relation not in _SAME_PATH
+        ):
             return
         if before is not None:
             self._quiet.pop(before.messages[-1].digest, None)

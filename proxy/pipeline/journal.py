@@ -36,17 +36,15 @@ class Journal:
     def headers(self, passage: Passage) -> tuple[tuple[str, str], ...]:
         """Gives our response headers."""
         found = [("x-goalkeeper-receipt", passage.receipt)]
-        quiet = passage.quiet
-        if quiet is not None and passage.case is None:  # not yet written down
-            session, pins = ("x-goalkeeper-session", quiet.case.link.session), ("x-goalkeeper-pins", quiet.pins)
-            return (*found, session, pins, ("x-goalkeeper-compaction", "none"))
-        if passage.case is not None and passage.case.link.session:
-            found.append(("x-goalkeeper-session", passage.case.link.session))
-        if passage.plan is not None:
-            presence = passage.plan.presence
-            found.append(("x-goalkeeper-pins", f"{len(presence.verbatim)}/{presence.active}"))
+        quiet, case, plan = passage.quiet, passage.case, passage.plan
+        if quiet is not None and case is None:  # not yet written down: what held before holds now
+            case, plan = quiet.case, quiet.plan
+        if case is not None and case.link.session:
+            found.append(("x-goalkeeper-session", case.link.session))
+        if plan is not None:
+            found.append(("x-goalkeeper-pins", f"{len(plan.presence.verbatim)}/{plan.presence.active}"))
         found.append(("x-goalkeeper-compaction", _kind(passage) or "none"))
-        if passage.case is not None and passage.case.track is not None and passage.case.track.state.weight.truncated:
+        if case is not None and case.track is not None and case.track.state.weight.truncated:
             found.append(("x-goalkeeper-warning", "truncated_silently"))  # the answer before this one was made so
         return tuple(found)
 

@@ -9,6 +9,7 @@ from proxy.compaction.draft import Policy
 from proxy.compaction.plan import Plan
 from proxy.compaction.summary import Summary
 from proxy.exchange import Call
+from proxy.lineage.records import Changes
 from proxy.pipeline.case import Case, Quiet
 from proxy.transcript import Transcript
 
@@ -31,6 +32,7 @@ class Passage:
     notes: tuple[str, ...] = ()
     retried: bool = False
     suspects: frozenset[str] = frozenset()  # insertions left out because the upstream refused a body with them
+    heard: Changes | None = None  # what lineage made of the answer, where that was told before the receipt
     weight: int = 0  # tokens of the client's body, counted after the answer because its guess was in doubt
     held: tuple[str, ...] = ()  # ids of insertions in the history that the upstream holds and the client goes on from
 

@@ -123,10 +123,13 @@ class Pipeline:
 
     async def _weigh(self, passage: Passage, outcome: Outcome) -> None:
         """Finishes; a body whose guess is in doubt by what the upstream says to have read is counted before that."""
+        self._write_down()
         answer, case = self._dialect.answer(outcome.body, sse=outcome.sse), passage.case
+        track = case.track if case is not None and not case.exact and outcome.status == _OK else None
         try:
-            guessed = case is not None and not case.exact and outcome.status == _OK
-            if case is not None and guessed and doubtful(passage.estimate, read_tokens(answer)):
+            known = track is not None and track.state.weight.truncated
+            if case is not None and track and not known and doubtful(passage.estimate, read_tokens(answer)):
+                passage.heard = self._with.conversations.heard(case, answer)
                 if self._loading is not None:
                     await self._loading
                 passage.weight = await self._with.conversations.weighed(case)
@@ -295,7 +298,9 @@ class Pipeline:
             if case is not None:
                 calls = partial(self._journal.calls, case, answer)
                 said = answer if answered else None
-                self._with.conversations.close(case, receipt, said, passage.standing, calls, passage.body)
+                self._with.conversations.close(
+                    case, receipt, said, passage.standing, calls, passage.body, passage.heard
+                )
         except Exception as error:  # noqa: BLE001  the answer is out already (promise P5)
             self._with.counters.add("failures_open_total", "after_answer")
             self._journal.failed(passage.receipt, error)

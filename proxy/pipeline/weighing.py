@@ -46,7 +46,8 @@ def doubtful(estimate: int, reported: int) -> bool:
 def weighed(before: Weight, passage: Passage, answer: Answer) -> Weight:
     """Judges a body by the one before it: far less was read than sent, or no more although it had grown."""
     case, estimate, reported = passage.case, passage.estimate, read_tokens(answer)
-    counted = bool(passage.weight) or (case is not None and case.exact)
+    still = before.truncated and estimate >= before.estimate  # it grew from a body that was counted
+    counted = bool(passage.weight) or still or (case is not None and case.exact)
     standing = passage.standing if passage.effective else ()
     far_below = counted and 2 * reported < estimate
     alike = (before.counted, before.standing) == (counted, standing) and before.reported > 0
