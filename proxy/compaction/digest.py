@@ -38,10 +38,12 @@ _ERROR = re.compile(
 _TALLY = re.compile(
     r"\b\d+ (?:passed|failed|errors?|skipped|warnings?)\b(?:[^\n]{0,60}\b\d+ (?:passed|failed|errors?))*"
 )
-# A regular expression takes 0.3 ms for a tool result of 3 kB, looking for its words a hundredth of that.
+# A regular expression takes 0.1 ms to walk through a tool result of 3 kB; it is tried only where one of its words stands.
 _EXIT_WORDS = ("exit", "returncode")
 _ERROR_WORDS = ("error", "exception", "fail", "fatal", "panic", "denied", "not found", "cannot", "no such file")
-_TALLY_WORDS = ("passed", "failed", "error", "skipped", "warning")
+_TALLY_WORDS = (" passed", " failed", " error", " skipped", " warning")  # behind a number
+_NUMBER_BEFORE = re.compile(r"\d+\Z")
+_DIGITS = 20  # of a number that is looked at
 _PLAN_TOOL = re.compile(r"todo|plan|task_?list", re.IGNORECASE)
 _WRITE_TOOL = re.compile(r"write|edit|patch|create|replace|insert|delete|remove|rename|move", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+")
@@ -119,7 +121,7 @@ def outcome(result: str) -> str:
         return f'"{one_line(result, _SHORT_RESULT)}"' if result.strip() else "no output"
     head = result if len(result) <= 2 * _SEARCHED else result[:_SEARCHED] + "\n" + result[-_SEARCHED:]
     status = _search(_EXIT, _EXIT_WORDS, head)
-    tally = _search(_TALLY, _TALLY_WORDS, head)
+    tally = _search(_TALLY, _TALLY_WORDS, head, before=_NUMBER_BEFORE)
     fields = [_size(len(result))]
     line = one_line(_error_line(head), 200)
     if status and status.group() not in line:
@@ -131,10 +133,23 @@ def outcome(result: str) -> str:
     return ", ".join(fields)
 
 
-def _search(pattern: re.Pattern[str], words: Sequence[str], text: str) -> re.Match[str] | None:
-    """Searches a text that holds one of the words without which the pattern can't match."""
+def _search(
+    pattern: re.Pattern[str], words: Sequence[str], text: str, before: re.Pattern[str] | None = None
+) -> re.Match[str] | None:
+    """Gives the first match of a pattern that begins with one of the words, or with `before` in front of it."""
     lower = text.lower()
-    return pattern.search(text) if any(word in lower for word in words) else None
+    if len(lower) != len(text):  # the places in both must be the same
+        return pattern.search(text) if any(word in lower for word in words) else None
+    first: re.Match[str] | None = None
+    for word in words:
+        at = lower.find(word)
+        while at >= 0 and (first is None or at < first.end()):
+            ahead = before.search(text, max(0, at - _DIGITS), at) if before else None
+            found = pattern.match(text, ahead.start() if ahead else at)
+            if found and (first is None or found.start() < first.start()):
+                first = found
+            at = lower.find(word, at + 1) if not found else -1
+    return first
 
 
 def _error_line(text: str) -> str:
