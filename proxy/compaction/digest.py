@@ -38,7 +38,7 @@ _ERROR = re.compile(
 _TALLY = re.compile(
     r"\b\d+ (?:passed|failed|errors?|skipped|warnings?)\b(?:[^\n]{0,60}\b\d+ (?:passed|failed|errors?))*"
 )
-# A regular expression takes 0.1 ms to walk through a tool result of 3 kB; it is tried only where one of its words stands.
+# Walking through a tool result of 3 kB takes a regular expression 0.1 ms: it is tried only where one of its words is.
 _EXIT_WORDS = ("exit", "returncode")
 _ERROR_WORDS = ("error", "exception", "fail", "fatal", "panic", "denied", "not found", "cannot", "no such file")
 _TALLY_WORDS = (" passed", " failed", " error", " skipped", " warning")  # behind a number
