@@ -55,6 +55,11 @@ class Journal:
             "failed", receipt=receipt, error=self._masked(f"{type(error).__name__}: {error}"), trace=self._masked(trace)
         )
 
+    def truncated(self, passage: Passage, note: str) -> None:
+        """Logs that the upstream has begun to drop what it is sent."""
+        session = passage.case.link.session if passage.case else ""
+        self._log.error("truncated_silently", receipt=passage.receipt, session=session, note=note)
+
     def receipt(self, passage: Passage, outcome: Outcome, answer: Answer) -> Receipt:
         """Makes the receipt, writes one log line and counts."""
         receipt = self._receipt(passage, outcome, answer)
@@ -86,7 +91,6 @@ class Journal:
             counters.add("pins_given_way_total")
         if "truncated_silently" in receipt.flags:
             counters.add("truncated_silently_total")
-            self._log.error("truncated_silently", receipt=receipt.id, session=receipt.session, notes=receipt.notes)
         if receipt.changed and receipt.tokens_in > receipt.tokens_out:
             counters.add("tokens_saved_total", by=receipt.tokens_in - receipt.tokens_out)
 
@@ -111,7 +115,7 @@ class Journal:
             candidates=link.candidates if link else (),
             mode=policy.mode if policy else "",
             flags=passage.flags,
-            notes=tuple(self._masked(note) for note in passage.notes),
+            notes=passage.notes,  # sealed with the record, masked in a log line
             messages=len(case.transcript.messages) if case else 0,
             insertions=passage.planned if passage.effective else (),
             compaction=_kind(passage),

@@ -314,9 +314,12 @@ class Pipeline:
             state.good = tuple(one.id for one in plan.insertions)
         if plan is None or not prompt_tokens:
             return
-        state.weight = weighed(state.weight, passage, answer)
+        before, state.weight = state.weight, weighed(state.weight, passage, answer)
         if state.weight.truncated:
-            passage.flagged("truncated_silently", warning(state.weight, case.transcript.model))
+            note = warning(state.weight, case.transcript.model)
+            passage.flagged("truncated_silently", note)
+            if not before.truncated:
+                self._journal.truncated(passage, note)
         if not case.exact:
             return
         estimate = passage.estimate
