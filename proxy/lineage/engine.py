@@ -217,7 +217,8 @@ class Engine:
         if link is not None:
             return link
         if request.side:
-            return self._linker.unattached(request)
+            whole = self._whole_path(request, search) if request.side == "summary" else None
+            return self._linker.attach(whole, search) if whole is not None else self._linker.unattached(request)
         task = self._task(request, system, search) or self._cut(request, system, search)
         if task is not None:
             return task

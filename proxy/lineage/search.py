@@ -204,10 +204,17 @@ class Search:
         return bool(told) and not any(mark in known[call] for call, mark in told)
 
     def _tail(self) -> list[Branch]:
+        """Gives the branches whose turns stand behind a gap: what stands at the head of both was never cut."""
         longest: dict[Branch, int] = {}
         running: dict[Branch, int] = {}
-        for first, second in pairwise(self.request.keys):
-            hits = [branch for branch in self.index.pairs.get(pair_hash(first, second)) if self.fits(branch)]
+        heads: dict[Branch, int] = {}
+        for place, (first, second) in enumerate(pairwise(self.request.keys), start=1):
+            hits = []
+            for branch in self.index.pairs.get(pair_hash(first, second)):
+                if branch not in heads:
+                    heads[branch] = branch.shared(self.request.chain)
+                if place >= heads[branch] and self.fits(branch):
+                    hits.append(branch)
             running = {branch: running.get(branch, 0) + 1 for branch in hits}
             for branch, count in running.items():
                 longest[branch] = max(longest.get(branch, 0), count)

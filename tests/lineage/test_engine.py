@@ -164,6 +164,19 @@ def test_a_summary_with_a_profile_mark_and_words_of_the_client_on_its_line_is_ev
     assert (later.relation, later.branch, base(later)) == ("extends", after.branch, [GOAL, FIX])
 
 
+def test_a_talk_with_answers_too_short_to_prove_anything_goes_on_beside_its_twin(proxy: Proxy) -> None:
+    talks: list[list[str]] = []
+    for _ in range(2):
+        body, links = [system()], []
+        for words in (GOAL, FIX, "go on", "go on"):
+            body.append(user(words))
+            links.append(proxy.send(body, "ok"))
+            body.append(says("ok"))
+        assert {link.session for link in links} == {links[0].session}
+        talks.append([link.relation for link in links])
+    assert talks == [["new", "extends", "extends", "extends"]] * 2
+
+
 def test_a_used_summary_that_a_person_pastes_joins_nothing(proxy: Proxy) -> None:
     body = [system(), user(GOAL), says(LONG), user(FIX)]
     first = proxy.send(body, "fine, SQLite in WAL mode it is")
