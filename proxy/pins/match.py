@@ -22,6 +22,7 @@ WHOLE = 94  # history rules from this priority on speak about the whole turn: no
 QUESTION = 200  # closing characters of the assistant that hold what it asks
 REMARK = 60  # characters of own words above pasted output that are only a remark about it
 ANSWER = 80  # characters of a turn that can be nothing but an answer
+LISTED = 3  # points of a list
 BRIEF = 4  # words of a turn that withdraws or closes and says nothing else
 CACHEABLE = 8000  # characters; a longer text isn't worth its place in the cache
 
@@ -53,6 +54,7 @@ _PICK = re.compile(
     r"(?:\s*(?:,|and|&|\+)\s*(?:q?\d{1,2}\s*[:.=-]\s*)?[a-h\d]){0,9}(?:\s*,?\s*(?:please|pls|bitte|por favor))?\W*$",
     re.IGNORECASE,
 )
+_POINT = re.compile(r"^\s{0,8}(?:[-*•–]|\d{1,2}[.)])\s+\S", re.MULTILINE)
 _FILLER = re.compile(
     r"^\W*(?:log line|step|line|turn|msg|message|item)?\s*[a-z]?\d{1,5}\b[\s:.-]*(\w)?\1*\W*$", re.IGNORECASE
 )
@@ -93,7 +95,7 @@ def _judge(said: _Said) -> Verdict:
         return Verdict("goal", winner.name if winner and stated else "first turn", labels=("goal",))
     labels = tuple(dict.fromkeys(rule.label for rule in found))
     pasted = len(own) < REMARK and len(own) < len(bounded) // 2
-    found_by = _by_shape(said, own, labels) or _by_rule(winner, labels, pasted=pasted)
+    found_by = _by_shape(said, own, labels) or _by_rule(_heeds(winner, own), labels, pasted=pasted)
     return found_by or _by_default(said, labels, own)
 
 
@@ -163,6 +165,12 @@ def _by_shape(said: _Said, own: str, labels: tuple[str, ...]) -> Verdict | None:
     if _FILLER.match(own):
         return Verdict(None, "filler", labels=("step", *labels))
     return Verdict(None, "menu", labels=("approval",)) if picked else None
+
+
+def _heeds(winner: Rule | None, own: str) -> Rule | None:
+    """Leaves out a sign of passing talk in a turn that is a list: who lists three points wants something to hold."""
+    listed = winner is not None and winner.kind is None and winner.priority < WHOLE and len(_POINT.findall(own)) >= LISTED
+    return None if listed else winner
 
 
 def _by_rule(winner: Rule | None, labels: tuple[str, ...], *, pasted: bool) -> Verdict | None:
