@@ -22,6 +22,7 @@ WHOLE = 94  # history rules from this priority on speak about the whole turn: no
 QUESTION = 200  # closing characters of the assistant that hold what it asks
 REMARK = 60  # characters of own words above pasted output that are only a remark about it
 ANSWER = 80  # characters of a turn that can be nothing but an answer
+LONG = 500  # characters of own words above which a turn isn't just a question, a complaint, a step
 LISTED = 3  # points of a list
 BRIEF = 4  # words of a turn that withdraws or closes and says nothing else
 CACHEABLE = 8000  # characters; a longer text isn't worth its place in the cache
@@ -123,22 +124,20 @@ def _bounded(text: str) -> str:
 
 
 def _applying(said: _Said, subject: Subject) -> list[Rule]:
-    """Gives the rules that speak about the text.
+    """Gives the rule that decides, and those that name what the turn does to older pins.
 
-    Once one has decided, rules of the other side (what binds, what passes) aren't asked: they could change nothing.
-    After a go-ahead or a greeting and nothing else only the acts on older pins are looked for.
+    A long turn isn't just passing talk: signs of that aren't looked for in it.
     """
     found: list[Rule] = []
-    winner: Rule | None = None
-    whole = False
+    decided = False
     role = "tool" if said.via else "user"
+    long = len(subject.text) > LONG
     for rule in said.rules.rules:
-        if winner and rule.decides and (whole or rule.kind is None or winner.kind is None):
+        if rule.decides and (decided or (long and rule.kind is None and rule.priority < WHOLE)):
             continue
         if rule.applies(subject, role, said.client):
             found.append(rule)
-            winner = winner or (rule if rule.decides else None)
-            whole = whole or (rule is winner and rule.kind is None and rule.priority >= WHOLE)
+            decided = decided or rule.decides
     return found
 
 
@@ -169,7 +168,9 @@ def _by_shape(said: _Said, own: str, labels: tuple[str, ...]) -> Verdict | None:
 
 def _heeds(winner: Rule | None, own: str) -> Rule | None:
     """Leaves out a sign of passing talk in a turn that is a list: who lists three points wants something to hold."""
-    listed = winner is not None and winner.kind is None and winner.priority < WHOLE and len(_POINT.findall(own)) >= LISTED
+    listed = (
+        winner is not None and winner.kind is None and winner.priority < WHOLE and len(_POINT.findall(own)) >= LISTED
+    )
     return None if listed else winner
 
 
