@@ -55,6 +55,18 @@ _PICK = re.compile(
     r"(?:\s*(?:,|and|&|\+)\s*(?:q?\d{1,2}\s*[:.=-]\s*)?[a-h\d]){0,9}(?:\s*,?\s*(?:please|pls|bitte|por favor))?\W*$",
     re.IGNORECASE,
 )
+_OFFERS = re.compile(  # it names what can be chosen
+    r"\b(?:or|which|oder|welche\w*|ou|quel\w*|lequel|cuál\w*|qual|quais|oppure|quale|quali)\b|или|как(?:ой|ая|ие)|还是|哪"
+    r"|それとも|どちら|どれ|아니면|어느|어떤| أم |أي |[aA1][.)] ",
+    re.IGNORECASE,
+)
+_EVERY = re.compile(  # an answer that picks all or nothing of what was offered
+    r"^\W*(?:both|both of them|both please|neither|none|none of them|all of them|all three|the same|either|beide"
+    r"|alle drei|keins?|keines von beiden|les deux|aucun|ni l'un ni l'autre|tous|ambos|ambas|los dos|ninguno"
+    r"|os dois|nenhum|todos|entrambi|tutti e due|nessuno|оба|ни один|все|都要|两个都要|全部|都不要|両方|両方とも"
+    r"|どちらも|둘 다|전부|كلاهما|لا شيء منها)\W*$",
+    re.IGNORECASE,
+)
 _POINT = re.compile(r"^\s{0,8}(?:[-*•–]|\d{1,2}[.)])\s+\S", re.MULTILINE)
 _FILLER = re.compile(
     r"^\W*(?:log line|step|line|turn|msg|message|item)?\s*[a-z]?\d{1,5}\b[\s:.-]*(\w)?\1*\W*$", re.IGNORECASE
@@ -68,6 +80,7 @@ class _Said:
     text: str
     first: bool
     asks: bool  # whether the assistant had asked something
+    offers: bool  # whether it named what can be chosen
     inquires: bool  # whether it asked how things are, and not how they shall be
     rules: RuleSet
     via: str
@@ -77,7 +90,8 @@ class _Said:
 def judge(text: str, *, first: bool, asked: str, rules: RuleSet, via: str = "", client: str = "") -> Verdict:
     """Gives what the rules say about a turn; `first`: no goal stands, `asked`: the assistant's closing words."""
     asks = _ASKS.search(asked) is not None
-    said = _Said(text, first, asks, asks and _inquiry(asked[-QUESTION:]), rules, via, client)
+    offers = asks and _OFFERS.search(asked[-QUESTION:]) is not None
+    said = _Said(text, first, asks, offers, asks and _inquiry(asked[-QUESTION:]), rules, via, client)
     return _cached(said) if len(text) <= CACHEABLE else _judge(said)
 
 
@@ -159,7 +173,7 @@ def _without_words(said: _Said, own: str) -> Verdict:
 def _by_shape(said: _Said, own: str, labels: tuple[str, ...]) -> Verdict | None:
     """Judges the letter of an option and a numbered filler line, which no word list can hold."""
     picked = _PICK.match(own) is not None
-    if picked and said.asks:
+    if (picked and said.asks) or (said.offers and _EVERY.match(own)):
         return Verdict("decision", "option picked", labels=("decision",))
     if _FILLER.match(own):
         return Verdict(None, "filler", labels=("step", *labels))
