@@ -9,13 +9,16 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from proxy.cli.data import Data
 from proxy.cli.labelled import json_lines, read_sessions, spoken
-from proxy.clients import Profiles
+from proxy.clients import Profile, Profiles
 from proxy.dialects.stored import read_stored
 from proxy.errors import BadRequest, NotFound, UnreadableBody
-from proxy.lineage.branch import later, numbered, turns_of
+from proxy.lineage.branch import later, numbered, turns_of, union
 from proxy.lineage.keys import KeyReader
+from proxy.lineage.records import BranchRecord
 from proxy.store import queries
 from proxy.transcript import HumanTurn, Message
 
@@ -60,20 +63,44 @@ def of_file(path: Path, profiles: Profiles, client: str) -> Iterator[Talk]:
 def of_session(data: Data, profiles: Profiles, prefix: str) -> Talk:
     """Gives what was said in a stored session, with what was cut off before its newest branch. Raises NotFound."""
     session = queries.resolve(data.db, "sessions", prefix)
-    row = data.db.execute(
+    branches = data.db.execute(
         "SELECT branches.id, branches.tenant, length, client FROM branches JOIN sessions ON sessions.id = session"
-        " WHERE session = ? AND length > 0 ORDER BY branches.updated_at DESC, branches.rowid DESC",
+        " WHERE session = ? AND length > 0 AND kind = 'main' ORDER BY epoch, branches.updated_at, branches.rowid",
         (session,),
-    ).fetchone()
-    loaded = data.reads.load_branch(row[1], row[0]) if row else None
-    if row is None or loaded is None:
+    ).fetchall()
+    if not branches:
         raise NotFound(f"session {session} holds no conversation yet")
-    bodies = data.reads.load_messages(row[1], loaded.path)
-    messages = tuple(read_stored(bodies[digest]) for digest in loaded.path if digest in bodies)
-    record = loaded.stored.record
-    keys = KeyReader().path(messages, profiles.named(record.profile)).keys
-    said = turns_of(keys, numbered(keys, record.numbers[: len(keys)], record.offset), messages)
-    return Talk(session, later(record.base, said), row[3])
+    branch, tenant, _, client = branches[-1]
+    record = _record(data, tenant, branch)
+    profile = profiles.named(client)
+    if record is not None:
+        said = _of_branch(data, branches[-1], profile, record)
+        return Talk(session, later(record.base, said), client)
+    # Without the key what was cut off can't be read from the newest branch; older ones still show it.
+    turns: tuple[HumanTurn, ...] = ()
+    for row in branches:
+        turns = union(turns, _of_branch(data, row, profile, BranchRecord(row[0], "")))
+    return Talk(session, turns, client)
+
+
+def _record(data: Data, tenant: str, branch: str) -> BranchRecord | None:
+    """What a branch is, None when the key that its sealed parts need isn't here."""
+    try:
+        loaded = data.reads.load_branch(tenant, branch)
+    except msgspec.ValidationError:
+        return None
+    return loaded.stored.record if loaded else None
+
+
+def _of_branch(
+    data: Data, row: tuple[str, str, int, str], profile: Profile, record: BranchRecord
+) -> tuple[HumanTurn, ...]:
+    branch, tenant, length, _ = row
+    path = data.reads.path(branch, length)
+    bodies = data.reads.load_messages(tenant, path)
+    messages = tuple(read_stored(bodies[digest]) for digest in path if digest in bodies)
+    keys = KeyReader().path(messages, profile).keys
+    return turns_of(keys, numbered(keys, record.numbers[: len(keys)], record.offset), messages)
 
 
 def _body(path: Path) -> list[tuple[str, Any]] | None:

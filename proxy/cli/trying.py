@@ -52,7 +52,7 @@ def _short(text: str) -> str:
 def examples(path: Path, rules: RuleSet, *, as_json: bool) -> int:
     """Tries every example of one rule file among all rules in force; 1 when one goes wrong."""
     own = [rule for rule in rules.rules if rule.place.startswith(f"{path}:")]
-    wrong = {problem.place: problem for problem in failures(RuleSet(rules.rules, rules.marker)) if _in(problem, path)}
+    wrong = {problem.place: problem for problem in failures(rules, str(path))}
     rows = [row for rule in own for row in _rows(rule, rules, wrong)]
     problems = [str(problem) for problem in wrong.values()]
     if as_json:
@@ -65,10 +65,6 @@ def examples(path: Path, rules: RuleSet, *, as_json: bool) -> int:
         print(line(problem))
     print(f"{len(own)} rules, {len(rows)} examples, {len(wrong)} problems")
     return 1 if wrong else 0
-
-
-def _in(problem: Problem, path: Path) -> bool:
-    return problem.place.startswith(f"{path}:")
 
 
 def _rows(rule: Rule, rules: RuleSet, wrong: dict[str, Problem]) -> Iterator[dict[str, str]]:

@@ -18,9 +18,11 @@ LONGEST = 4000  # characters of a turn that a rule may see
 _HOSTILE = ("a", " ", "a ", "no, ", "不", "1.", "-")
 
 
-def failures(rules: RuleSet) -> Iterator[Problem]:
-    """Gives a problem for each example that goes wrong and each rule that is slow on long texts."""
+def failures(rules: RuleSet, file: str = "") -> Iterator[Problem]:
+    """Gives a problem for each example that goes wrong and each slow rule; those of one file if asked."""
     for rule in rules.rules:
+        if file and not rule.place.startswith(f"{file}:"):
+            continue
         yield from _wrong_in(rule, rules)
         slow = _slow(rule)
         if slow:

@@ -22,6 +22,8 @@ WHOLE = 94  # history rules from this priority on speak about the whole turn: no
 QUESTION = 200  # closing characters of the assistant that hold what it asks
 REMARK = 60  # characters of own words above pasted output that are only a remark about it
 ANSWER = 80  # characters of a turn that can be nothing but an answer
+LONG = 500  # characters of own words above which a turn isn't just a question, a complaint, a step
+LISTED = 3  # points of a list
 BRIEF = 4  # words of a turn that withdraws or closes and says nothing else
 CACHEABLE = 8000  # characters; a longer text isn't worth its place in the cache
 
@@ -53,6 +55,19 @@ _PICK = re.compile(
     r"(?:\s*(?:,|and|&|\+)\s*(?:q?\d{1,2}\s*[:.=-]\s*)?[a-h\d]){0,9}(?:\s*,?\s*(?:please|pls|bitte|por favor))?\W*$",
     re.IGNORECASE,
 )
+_OFFERS = re.compile(  # it names what can be chosen
+    r"\b(?:or|which|oder|welche\w*|ou|quel\w*|lequel|cuál\w*|qual|quais|oppure|quale|quali)\b|или|как(?:ой|ая|ие)|还是|哪"
+    r"|それとも|どちら|どれ|아니면|어느|어떤| أم |أي |[aA1][.)] ",
+    re.IGNORECASE,
+)
+_EVERY = re.compile(  # an answer that picks all or nothing of what was offered
+    r"^\W*(?:both|both of them|both please|neither|none|none of them|all of them|all three|the same|either|beide"
+    r"|alle drei|keins?|keines von beiden|les deux|aucun|ni l'un ni l'autre|tous|ambos|ambas|los dos|ninguno"
+    r"|os dois|nenhum|todos|entrambi|tutti e due|nessuno|оба|ни один|все|都要|两个都要|全部|都不要|両方|両方とも"
+    r"|どちらも|둘 다|전부|كلاهما|لا شيء منها)\W*$",
+    re.IGNORECASE,
+)
+_POINT = re.compile(r"^\s{0,8}(?:[-*•–]|\d{1,2}[.)])\s+\S", re.MULTILINE)
 _FILLER = re.compile(
     r"^\W*(?:log line|step|line|turn|msg|message|item)?\s*[a-z]?\d{1,5}\b[\s:.-]*(\w)?\1*\W*$", re.IGNORECASE
 )
@@ -65,6 +80,7 @@ class _Said:
     text: str
     first: bool
     asks: bool  # whether the assistant had asked something
+    offers: bool  # whether it named what can be chosen
     inquires: bool  # whether it asked how things are, and not how they shall be
     rules: RuleSet
     via: str
@@ -74,7 +90,8 @@ class _Said:
 def judge(text: str, *, first: bool, asked: str, rules: RuleSet, via: str = "", client: str = "") -> Verdict:
     """Gives what the rules say about a turn; `first`: no goal stands, `asked`: the assistant's closing words."""
     asks = _ASKS.search(asked) is not None
-    said = _Said(text, first, asks, asks and _inquiry(asked[-QUESTION:]), rules, via, client)
+    offers = asks and _OFFERS.search(asked[-QUESTION:]) is not None
+    said = _Said(text, first, asks, offers, asks and _inquiry(asked[-QUESTION:]), rules, via, client)
     return _cached(said) if len(text) <= CACHEABLE else _judge(said)
 
 
@@ -93,7 +110,7 @@ def _judge(said: _Said) -> Verdict:
         return Verdict("goal", winner.name if winner and stated else "first turn", labels=("goal",))
     labels = tuple(dict.fromkeys(rule.label for rule in found))
     pasted = len(own) < REMARK and len(own) < len(bounded) // 2
-    found_by = _by_shape(said, own, labels) or _by_rule(winner, labels, pasted=pasted)
+    found_by = _by_shape(said, own, labels) or _by_rule(_heeds(winner, own), labels, pasted=pasted)
     return found_by or _by_default(said, labels, own)
 
 
@@ -121,22 +138,20 @@ def _bounded(text: str) -> str:
 
 
 def _applying(said: _Said, subject: Subject) -> list[Rule]:
-    """Gives the rules that speak about the text.
+    """Gives the rule that decides, and those that name what the turn does to older pins.
 
-    Once one has decided, rules of the other side (what binds, what passes) aren't asked: they could change nothing.
-    After a go-ahead or a greeting and nothing else only the acts on older pins are looked for.
+    A long turn isn't just passing talk: signs of that aren't looked for in it.
     """
     found: list[Rule] = []
-    winner: Rule | None = None
-    whole = False
+    decided = False
     role = "tool" if said.via else "user"
+    long = len(subject.text) > LONG
     for rule in said.rules.rules:
-        if winner and rule.decides and (whole or rule.kind is None or winner.kind is None):
+        if rule.decides and (decided or (long and rule.kind is None and rule.priority < WHOLE)):
             continue
         if rule.applies(subject, role, said.client):
             found.append(rule)
-            winner = winner or (rule if rule.decides else None)
-            whole = whole or (rule is winner and rule.kind is None and rule.priority >= WHOLE)
+            decided = decided or rule.decides
     return found
 
 
@@ -158,11 +173,19 @@ def _without_words(said: _Said, own: str) -> Verdict:
 def _by_shape(said: _Said, own: str, labels: tuple[str, ...]) -> Verdict | None:
     """Judges the letter of an option and a numbered filler line, which no word list can hold."""
     picked = _PICK.match(own) is not None
-    if picked and said.asks:
+    if (picked and said.asks) or (said.offers and _EVERY.match(own)):
         return Verdict("decision", "option picked", labels=("decision",))
     if _FILLER.match(own):
         return Verdict(None, "filler", labels=("step", *labels))
     return Verdict(None, "menu", labels=("approval",)) if picked else None
+
+
+def _heeds(winner: Rule | None, own: str) -> Rule | None:
+    """Leaves out a sign of passing talk in a turn that is a list: who lists three points wants something to hold."""
+    listed = (
+        winner is not None and winner.kind is None and winner.priority < WHOLE and len(_POINT.findall(own)) >= LISTED
+    )
+    return None if listed else winner
 
 
 def _by_rule(winner: Rule | None, labels: tuple[str, ...], *, pasted: bool) -> Verdict | None:

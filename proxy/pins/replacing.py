@@ -15,6 +15,7 @@ from proxy.pins.subject import clauses, denied_values, denies, sentences, subjec
 from proxy.pins.turning import holds, lets_go, turned_by
 from proxy.pins.values import Value, values
 
+LOOKED = 1000  # characters of newer words that are looked at for what they replace
 _SHARE = {"goal": 0.5}  # the share of a clause's telling words that must come back in the words that replace it
 _ANY_SHARE = 1 / 3
 _LOOSE = frozenset(
@@ -26,14 +27,14 @@ _TURN = re.compile(r"^(?:t|turn\s*)?(\d{1,6})$", re.IGNORECASE)
 def replace_older(pins: tuple[Pin, ...], new: Pin, labels: tuple[str, ...]) -> tuple[Pin, ...]:
     """Marks the pin, or the part of one, that newer words make wrong."""
     changes = not {"change", "retract"}.isdisjoint(labels)
-    found = _denied_by(pins, denied_values(new.text))
-    found = found or (_about(pins, telling_words(new.text)) if changes else None)
-    found = found or _turned(pins, new.text) or _revalued(pins, new.text, changes=changes)
-    if found is None:
-        return lift_holds(pins, new.text, new.id)
-    old, clause = found
-    pins = tuple(_fell(pin, clause, new.id, Status.SUPERSEDED) if pin is old else pin for pin in pins)
-    return lift_holds(pins, new.text, new.id)
+    text = new.text[:LOOKED]
+    found = _denied_by(pins, denied_values(text))
+    found = found or (_about(pins, telling_words(text)) if changes else None)
+    found = found or _turned(pins, text) or _revalued(pins, text, changes=changes)
+    if found is not None:
+        old, clause = found
+        pins = tuple(_fell(pin, clause, new.id, Status.SUPERSEDED) if pin is old else pin for pin in pins)
+    return lift_holds(pins, text, new.id)
 
 
 def lift_holds(pins: tuple[Pin, ...], text: str, successor: str = "") -> tuple[Pin, ...]:

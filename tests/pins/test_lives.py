@@ -45,3 +45,26 @@ def test_an_approval_is_history_and_binds_nothing_later():
     ledger = said("Set up the box.", "only staging for now", ("yes, delete the old volume", "Shall I delete it?"))
     assert [pin.text for pin in ledger.active] == ["Set up the box.", "only staging for now"]
     assert ledger.history[-1].label == "approval"
+
+
+def test_an_exception_for_once_ends_with_the_next_order():
+    ledger = said("Port it.", "skip the linter just this once", "now add the footer")
+    assert (ledger.pins[1].scope, ledger.pins[1].status) == ("once", Status.EXPIRED)
+    assert said("Port it.", "skip the linter just this once", "ok").pins[1].active
+
+
+@pytest.mark.parametrize(
+    "text", ["in this repo we never push to main", "in diesem Projekt immer Tabs", "这个项目一律用中文注释"]
+)
+def test_a_rule_of_the_project_outlives_the_session(text):
+    assert said("Port it.", text).pins[1].scope == "project"
+
+
+def test_a_long_turn_is_no_passing_talk_whatever_words_are_in_it():
+    long = "The importer reads the file and writes rows. " * 14 + "It crashes on empty lines."
+    assert said("Port it.", long).pins[1].active
+
+
+def test_a_list_of_points_is_kept_whatever_words_are_in_it():
+    points = "three things:\n- error page in german\n- empty lists show a picture\n- nothing is slow"
+    assert said("Port it.", points).pins[1].text == points

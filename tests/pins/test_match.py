@@ -118,6 +118,12 @@ def test_an_option_letter_answers_a_question():
     assert verdict("2", "Press a number to go on.").kind is None
 
 
+def test_all_or_nothing_of_what_was_offered_is_a_choice():
+    assert verdict("both", "Shall I use Redis or Postgres?").kind == "decision"
+    assert verdict("neither", "A) sqlite B) postgres. Which one?").kind == "decision"
+    assert verdict("both", "Shall I run the two checks?").kind is None
+
+
 def test_the_marker_pins_and_unpins_words():
     text = "!pin:preference answer in Welsh"
     found = verdict(text)

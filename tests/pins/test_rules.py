@@ -132,6 +132,23 @@ def test_an_example_that_goes_wrong_is_named_with_its_place_and_remedy(tmp_path)
     ]
 
 
+def test_phrases_need_words_and_what_stands_beside_needs_phrases(tmp_path):
+    text = complaint(
+        tmp_path, "rules:\n  - {name: a, kind: fact, phrases: [' | ']}\n  - {name: b, kind: fact, beside: [x]}\n"
+    )
+    assert "rules[0].phrases: holds no word; write phrases with '|' between them" in text
+    assert "rules[1].beside: needs 'phrases'" in text
+
+
+def test_a_rule_of_phrases_decides_turns_that_consist_of_them(tmp_path):
+    rule = "rules:\n  - {name: a, kind: fact, priority: 99, phrases: &p ['aye | aye aye'], beside: [*p, 'sir']}\n"
+    own = load_rules([written(tmp_path, rule)])
+    said = [
+        judge(text, first=False, asked="", rules=own).rule for text in ("Aye, aye, sir!", "aye?", "sir", "aye but no")
+    ]
+    assert [rule == "a" for rule in said] == [True, False, False, False]
+
+
 def test_a_slow_rule_is_named():
     found = load_rules([], [{"name": "slow", "kind": "fact", "patterns": ["(?:a|aa|a.)*$b"]}])
     assert found.rules
