@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from typing import Any
 
-import msgspec
-
 from proxy.clients import Profile, Profiles
-from proxy.compaction.draft import Memory
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.quotes import unverified
 from proxy.compaction.receipt import Receipt, ToolCall
@@ -21,27 +17,25 @@ from proxy.compaction.validity import ITEMISED
 from proxy.compaction.view import View
 from proxy.dialects.base import Dialect
 from proxy.exchange import Call
-from proxy.facts import FactChange, Known, Source, changes
-from proxy.lineage import Engine, Link
+from proxy.facts import FactChange, Known, changes
+from proxy.lineage import Link
 from proxy.lineage.keys import KeyReader, Request, text_of
 from proxy.lineage.records import Changes
 from proxy.pins.lifecycle import Edit, add, amend, fold
 from proxy.pins.rules import RuleSet
+from proxy.pipeline.branches import Branches
 from proxy.pipeline.case import BranchState, Case, Quiet, Scope, Track
+from proxy.pipeline.measuring import Measure
+from proxy.pipeline.recording import Recorder, batch_of, session_of, source_of
 from proxy.pipeline.replies import Held, Replies, id_of
 from proxy.pipeline.surroundings import Surroundings
 from proxy.store.frames import Sent
-from proxy.store.ids import new_ulid
 from proxy.store.recollections import promoted
-from proxy.store.rows import Batch, Loaded, Reply, SessionRow, now
+from proxy.store.rows import Batch, Reply, now
 from proxy.store.sqlite import Store
 from proxy.tokens import Counter
 from proxy.transcript import Answer, HumanTurn, Message, Transcript
 
-_BRANCHES = 2_000  # branch states kept in memory; the store has them all
-_MANY = 8  # unknown messages from which on a look into the store pays
-_HELD_SECONDS = 0.02  # receipts and answers wait so long for company on their way to the store
-_HEAVY_BYTES = 64 << 10  # from so much new text on, counting happens in a thread
 UNTRACKED = ("side", "summary")
 
 
@@ -66,14 +60,12 @@ class Conversations:
         self._dialect = dialect
         self._tenancy = tenancy
         self._key = blake2b(key, digest_size=32).digest()
-        self._engines: dict[Scope, Engine] = {}
-        self._states: OrderedDict[str, BranchState] = OrderedDict()
         self._reader = KeyReader()
-        self._flushing: asyncio.TimerHandle | None = None
+        self._branches = Branches(store, dialect, self._reader)
+        self._recorder = Recorder(store)
+        self.measure = Measure(counter, store)
         self._replies = Replies(store, dialect.message)
         self._surroundings = Surroundings()
-        self._edit_mark = store.edits.value
-        self._forgotten = store.forgotten()[0]
 
     def use(self, rules: RuleSet, profiles: Profiles) -> None:
         """Takes other rules and profiles, for what people say from now on: turns judged before stay as they are."""
@@ -89,49 +81,52 @@ class Conversations:
         case, state = self._linked(call, transcript, receipt)
         if state is None:
             return case
-        tokens = await self._measured(transcript, case.scope, state, case.new_from, limit)
+        tokens = await self.measure.measured(transcript, case.scope, state, case.new_from, limit)
         return self._tracked(case, state, tokens)
 
     def noted(self, call: Call, transcript: Transcript, receipt: str, quiet: Quiet) -> Case:
         """Follows a request that goes on from a quiet one, far below any limit: at once, and by what is known of it."""
-        self._forget()
+        self._let_go()
         known, link = quiet.case, None
         if known.link.match != "new":  # the first of a session isn't known by what its successors will be
             request = self._reader.request(transcript, known.profile)
-            link = self._engine(known.scope).extended(known.branch, request, known.link.match)
+            link = self._branches.engine(known.scope).extended(known.branch, request, known.link.match)
         if link is None:
             case, state = self._linked(call, transcript, receipt)
         else:
-            state = self._state(link)
+            state = self._branches.state(link)
             new_from = _first_difference(state.stored, transcript.messages)
             scope, project = known.scope, known.project
             case = Case(
                 call, transcript, known.profile, scope, link, receipt, project, new_from=new_from, place=known.place
             )
-        return case if state is None else self._tracked(case, state, self._guessed(transcript, state, case.new_from))
+        return (
+            case
+            if state is None
+            else self._tracked(case, state, self.measure.guessed(transcript, state, case.new_from))
+        )
 
     def unmoved(self, quiet: Quiet) -> bool:
         """Whether a quiet request is its branch's newest, nobody changed its pins, and no other branch is like it."""
         branch, state, messages = quiet.case.branch, quiet.track.state, quiet.messages
-        newest = self._states.get(branch) is state and state.stored == messages
+        newest = self._branches.get(branch) is state and state.stored == messages
         edited = state.edit_mark != self._store.edits.value
-        return newest and not edited and self._engine(quiet.case.scope).alone(branch, messages)
+        return newest and not edited and self._branches.engine(quiet.case.scope).alone(branch, messages)
 
     def _linked(self, call: Call, transcript: Transcript, receipt: str) -> tuple[Case, BranchState | None]:
         """Links a request to its branch; no state where it belongs to no branch's path."""
-        self._forget()
+        self._let_go()
         headers = {name.lower(): value for name, value in call.headers}
         scope = self._scope(headers)
         profile = self.profiles.pick(headers, transcript)
         request = self._request(headers, transcript, profile)
-        engine = self._engine(scope)
-        self._recall(engine, scope, request)
-        link = engine.identify(request)
+        self._branches.recall(scope, request, self.profiles)
+        link = self._branches.engine(scope).identify(request)
         place = self._surroundings.of(transcript)
         project = headers.get("x-goalkeeper-project", "").strip() or place.cwd
         if link.relation in UNTRACKED or link.branch is None:
             return Case(call, transcript, profile, scope, link, receipt, project), None
-        state = self._state(link)
+        state = self._branches.state(link)
         new_from = _first_difference(state.stored, transcript.messages)
         case = Case(call, transcript, profile, scope, link, receipt, project, new_from=new_from, place=place)
         return case, state
@@ -145,7 +140,7 @@ class Conversations:
 
     def held(self, call: Call, name: str) -> Held | None:
         """Gives the history that the upstream keeps under an id, None when it didn't pass through here."""
-        self._forget()
+        self._let_go()
         return self._replies.find(self._scope({key.lower(): value for key, value in call.headers}), name)
 
     def resolved(self, call: Call, transcript: Transcript) -> tuple[Transcript, tuple[str, ...]]:
@@ -157,7 +152,7 @@ class Conversations:
     def heard(self, case: Case, answer: Answer) -> Changes:
         """Tells lineage what the model answered: before the client's next request comes."""
         parts = [part for item in answer.items for part in item.parts]
-        return self._engines[case.scope].answer(case.link, answer.text, answer.calls, answer.complete, parts)
+        return self._branches.engine(case.scope).answer(case.link, answer.text, answer.calls, answer.complete, parts)
 
     def close(
         self,
@@ -177,23 +172,14 @@ class Conversations:
         told = () if case.recorded else (case.link.changes,)
         if answer is not None:
             told = (*told, heard or self.heard(case, answer))
-        session = None if case.recorded else self._session(case)
+        session = None if case.recorded else session_of(case)
         body = None
         if sent is not None and case.track is not None:
             body = Sent(sent, case.transcript, sent is case.call.body)
-        batch = self._batch(case, lineage=told, session=session, receipt=receipt, calls=calls, sent=body)
+        batch = batch_of(case, lineage=told, session=session, receipt=receipt, calls=calls, sent=body)
         if answer is not None:
             batch = self._with_answer(case, batch, answer, insertions)
-        self._later(batch)
-
-    def _later(self, batch: Batch) -> None:
-        self._store.later(batch)
-        if self._flushing is None:
-            self._flushing = asyncio.get_running_loop().call_later(_HELD_SECONDS, self._flush)
-
-    def _flush(self) -> None:
-        self._flushing = None
-        self._store.flush()
+        self._recorder.later(batch)
 
     def _with_answer(self, case: Case, batch: Batch, answer: Answer, insertions: tuple[str, ...]) -> Batch:
         """Adds the answer, and where the upstream keeps it what a later request may go on from."""
@@ -207,31 +193,13 @@ class Conversations:
         reply = Reply(answer.id, len(path), tuple(item.digest for item in answer.items), insertions, names)
         return replace(said, reply=reply, messages=tuple((item, 0) for item in answer.items))
 
-    def _forget(self) -> None:
-        """Lets go of what a person had forgotten meanwhile; what is left of it on disk is read anew."""
-        mark = self._store.edits.value
-        if self._edit_mark == mark:
-            return
-        self._edit_mark = mark
-        self._forgotten, names = self._store.forgotten(self._forgotten)
-        if not names:
-            return
-        for engine in self._engines.values():
-            for branch in engine.forget(names):
-                self._states.pop(branch, None)
-        for name in names:
-            self._states.pop(name, None)
-        self._replies.clear()
+    def _let_go(self) -> None:
+        if self._branches.forget():
+            self._replies.clear()
 
     def state_of(self, branch: str) -> BranchState | None:
         """Gives the state of a branch that is in memory."""
-        return self._states.get(branch)
-
-    def _engine(self, scope: Scope) -> Engine:
-        engine = self._engines.get(scope)
-        if engine is None:
-            engine = self._engines[scope] = Engine(new_ulid, self._reader)
-        return engine
+        return self._branches.get(branch)
 
     def _scope(self, headers: Mapping[str, str]) -> Scope:
         if self._tenancy == "none":
@@ -256,93 +224,6 @@ class Conversations:
             side=profile.side(transcript),
             retry=headers.get("x-stainless-retry-count", "0") not in ("", "0"),
         )
-
-    def _recall(self, engine: Engine, scope: Scope, request: Request) -> None:
-        """Takes older branches that may matter to this request from the store into the engine."""
-        hashes = engine.lookups(request)
-        for loaded in self._store.load_branches(scope.tenant, scope.namespace, hashes) if hashes else ():
-            record = loaded.stored.record
-            if engine.knows(record.id) or record.dialect != self._dialect.name:
-                continue
-            messages = self._messages(scope, loaded)
-            if messages is None:
-                continue
-            engine.restore(loaded.stored, messages, self.profiles.named(record.profile))
-            refused = self._store.quarantined(record.id)
-            memory = Memory(insertions=loaded.insertions, refused=refused)
-            good = tuple(one.id for one in loaded.insertions if one.id not in refused)
-            self._states[record.id] = BranchState(memory, stored=messages, good=good)
-
-    def _messages(self, scope: Scope, loaded: Loaded) -> tuple[Message, ...] | None:
-        raw = self._store.load_messages(scope.tenant, set(loaded.path))
-        if any(digest not in raw for digest in loaded.path):
-            return None  # retention has taken a part of it
-        return tuple(self._dialect.message(raw[digest]) for digest in loaded.path)
-
-    def _state(self, link: Link) -> BranchState:
-        """Gives the branch's state; a new branch begins with what still stands of its parent's insertions."""
-        branch = link.branch or ""
-        state = self._states.get(branch)
-        if state is None:
-            parent = self._states.get(link.parent_branch or "")
-            state = self._states[branch] = BranchState()
-            if parent is not None and link.relation == "compacted":
-                told = [one for one in parent.memory.insertions if one.reason == "recall"]
-                usable = [one for one in told if one.id not in parent.memory.refused]
-                state.memory = Memory(tuple(msgspec.structs.replace(one, branch=branch) for one in usable))
-            elif parent is not None and link.relation in ("rewound", "edited", "forked", "resend"):
-                anchors = {node.hex() for node in link.chain} | {""}
-                memory = parent.memory
-                inherited = tuple(
-                    msgspec.structs.replace(one, branch=branch)
-                    for one in memory.insertions
-                    if one.anchor in anchors and one.id not in memory.refused
-                )
-                state.memory = Memory(insertions=inherited, refused=memory.refused, strict=memory.strict)
-                state.good = tuple(one.id for one in inherited if one.id in parent.good)
-        self._states.move_to_end(branch)
-        if len(self._states) > _BRANCHES:
-            self._states.popitem(last=False)
-        return state
-
-    async def counted(self, case: Case) -> Case:
-        """Gives the case with all its tokens counted, not guessed."""
-        track = case.track
-        if track is None or case.exact or not self._counter.ready:
-            return case
-        places = len(case.transcript.messages)
-        tokens = await self._measured(case.transcript, case.scope, track.state, places, 1.0)
-        return replace(case, track=Track(track.state, replace(track.view, tokens=tokens)), exact=True)
-
-    async def weighed(self, case: Case) -> int:
-        """Counts a whole body that was only guessed, in a thread; 0 without a vocabulary."""
-        if case.track is None or not self._counter.ready:
-            return 0
-        messages, count = case.transcript.messages, self._counter.message
-        return case.track.view.overhead + sum(await asyncio.to_thread(lambda: [count(one) for one in messages]))
-
-    async def _measured(
-        self, transcript: Transcript, scope: Scope, state: BranchState, new_from: int, limit: float
-    ) -> tuple[int, ...]:
-        """Gives the tokens of each message, counted once ever; guessed while even bytes are below the limit."""
-        counter, messages = self._counter, transcript.messages
-        counted = min(state.counted, new_from)
-        if not counter.ready or not limit or state.at_most(messages, counted) < limit:
-            return self._guessed(transcript, state, new_from)
-        known, rest = state.tokens[:counted], messages[counted:]
-        new = counter.unknown(rest)
-        if len(new) > _MANY:
-            counter.learn(self._store.tokens_of(scope.tenant, [message.digest for message in new]))
-            new = counter.unknown(tuple(new))
-        if sum(len(message.raw) for message in new) > _HEAVY_BYTES:
-            await asyncio.to_thread(lambda: [counter.message(message) for message in new])
-        state.counted, state.tokens = len(messages), known + tuple([counter.message(message) for message in rest])
-        return state.tokens
-
-    def _guessed(self, transcript: Transcript, state: BranchState, new_from: int) -> tuple[int, ...]:
-        guessed = tuple([self._counter.guess(message) for message in transcript.messages[new_from:]])
-        state.counted, state.tokens = min(state.counted, new_from), state.tokens[:new_from] + guessed
-        return state.tokens
 
     def _view(
         self, link: Link, transcript: Transcript, profile: Profile, state: BranchState, tokens: tuple[int, ...]
@@ -382,17 +263,17 @@ class Conversations:
         places = [place for place in range(case.new_from, len(messages)) if not _same(messages[place], old, place)]
         found: tuple[FactChange, ...] = ()
         if view.ledger is not state.facts:
-            found = changes(state.facts, view.ledger, self._source(case), now())
+            found = changes(state.facts, view.ledger, source_of(case), now())
         if not places and not found and len(messages) == len(old):
             return case
-        batch = self._batch(
+        batch = batch_of(
             case,
             messages=tuple((messages[place], view.tokens[place] if case.exact else 0) for place in places),
             path=tuple((place, messages[place].digest) for place in places),
             length=len(messages),
             facts=found,
             insertions=() if old else state.memory.insertions,
-            session=self._session(case),
+            session=session_of(case),
             lineage=(case.link.changes,),
         )
         spoken_to = view.ledger is not state.facts
@@ -400,33 +281,9 @@ class Conversations:
         if not (spoken_to or found or not old):
             # Nothing that a person said: the client sends it again, and no block that stands for it is used before it
             # is written, since the store keeps the order.
-            self._later(batch)
+            self._recorder.later(batch)
             return replace(case, recorded=True)
         return replace(case, recorded=True, stored=asyncio.wrap_future(self._store.submit(batch)))
-
-    @staticmethod
-    def _source(case: Case) -> Source:
-        return Source(
-            session=case.link.session,
-            branch=case.link.line,
-            client=case.profile.name,
-            model=case.transcript.model,
-            project=case.project,
-            cwd=case.place.cwd,
-            git_branch=case.place.git_branch,
-            git_commit=case.place.git_commit,
-        )
-
-    @staticmethod
-    def _session(case: Case) -> SessionRow | None:
-        if not case.link.session:
-            return None
-        return SessionRow(case.link.session, case.profile.name, case.transcript.model, case.project)
-
-    @staticmethod
-    def _batch(case: Case, **rows: Any) -> Batch:  # noqa: ANN401  the fields of Batch
-        scope = case.scope
-        return Batch(scope.tenant, scope.namespace, request=case.receipt, branch=case.branch, **rows)
 
     async def recollections(self, case: Case, *, everywhere: bool) -> tuple[Known, ...]:
         """Gives what was promoted in the request's project; a project without a name has none. Raises StoreError."""

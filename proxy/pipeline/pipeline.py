@@ -132,7 +132,7 @@ class Pipeline:
                 passage.heard = self._with.conversations.heard(case, answer)
                 if self._loading is not None:
                     await self._loading
-                passage.weight = await self._with.conversations.weighed(case)
+                passage.weight = await self._with.conversations.measure.weighed(case)
         finally:
             self._finish(passage, outcome, answer)
 
@@ -263,7 +263,7 @@ class Pipeline:
         """Plans a smaller body; what was only guessed so far is counted first."""
         if self._loading is not None:
             await self._loading
-        exact = passage.case = await self._with.conversations.counted(case)
+        exact = passage.case = await self._with.conversations.measure.counted(case)
         return await self._planner.smaller(passage, exact, found)
 
     async def _sent(self, passage: Passage, sink: Sink) -> Incoming:
