@@ -46,8 +46,8 @@ def doubtful(estimate: int, reported: int) -> bool:
 def weighed(before: Weight, passage: Passage, answer: Answer) -> Weight:
     """Judges a body by the one before it: far less was read than sent, or no more although it had grown."""
     case, estimate, reported = passage.case, passage.estimate, read_tokens(answer)
-    still = before.truncated and estimate >= before.estimate  # it grew from a body that was counted
-    counted = bool(passage.weight) or still or (case is not None and case.exact)
+    # Once it was shown by a count, a guess suffices to say that it still is so: to count each body would cost too much.
+    counted = bool(passage.weight) or before.truncated or (case is not None and case.exact)
     standing = passage.standing if passage.effective else ()
     far_below = counted and 2 * reported < estimate
     alike = (before.counted, before.standing) == (counted, standing) and before.reported > 0
