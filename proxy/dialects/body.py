@@ -12,7 +12,7 @@ from proxy.transcript import Message
 
 _PREFIXES = 16  # bodies whose beginning is remembered
 _PREFIX_BYTES = 16 << 20  # of all of them together
-_LEAST = 8 << 10  # bytes from which remembering pays
+_LEAST = 1 << 10  # bytes from which remembering pays
 _STAND_IN = b'{"list":[null'  # takes the place of what is known already
 
 

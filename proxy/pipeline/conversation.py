@@ -88,6 +88,10 @@ class Conversations:
         """Follows a request that goes on from a quiet one, far below any limit: at once, and by what is known of it."""
         self._let_go()
         known, link = quiet.case, None
+        if quiet.messages == transcript.messages:
+            again = replace(known.link, relation="resend", detail="the same bytes", changes=Changes())
+            end = len(transcript.messages)
+            return replace(known, call=call, link=again, receipt=receipt, new_from=end, recorded=False, stored=None)
         if known.link.match != "new":  # the first of a session isn't known by what its successors will be
             request = self._reader.request(transcript, known.profile)
             link = self._branches.engine(known.scope).extended(known.branch, request, known.link.match)
