@@ -65,8 +65,8 @@ def _from_pypi(package: Package, cache: Path) -> None:
 
 def _python() -> str:
     """Gives a Python that the pickiest of them works with, else our own."""
-    for name in ("python3.13", "python3.12"):
-        found = shutil.which(name)
+    own = sorted(Path.home().glob(".pyenv/versions/3.1[2-9]*/bin/python3"), reverse=True)  # pyenv's names may be shims
+    for found in (*map(shutil.which, ("python3.13", "python3.12")), *map(str, own)):
         if found and not subprocess.run([found, "-c", "import ensurepip"], capture_output=True, check=False).returncode:
             return found
     return sys.executable

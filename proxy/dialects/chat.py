@@ -188,18 +188,23 @@ class _Heard:
         self.finish = ""
         self.usage: _Usage | None = None
 
-    def take(self, chunk: _Reply) -> None:
-        if chunk.usage:
-            self.usage = chunk.usage
-        for choice in chunk.choices or ():
-            if choice.index == 0:
-                if choice.finish_reason:
-                    self.finish = choice.finish_reason
-                self._say(choice.delta or choice.message or _NOTHING)
+    def take(self, chunks: Iterable[_Reply]) -> None:
+        """Takes all chunks; one loop without calls for what thousands of them hold, a bit of text."""
+        text = self.texts.append
+        for chunk in chunks:
+            if chunk.usage:
+                self.usage = chunk.usage
+            for choice in chunk.choices or ():
+                if choice.index == 0:
+                    if choice.finish_reason:
+                        self.finish = choice.finish_reason
+                    said = choice.delta or choice.message or _NOTHING
+                    if said.content:
+                        text(said.content if isinstance(said.content, str) else _text(said.content))
+                    if said.refusal or said.tool_calls:
+                        self._more(said)
 
-    def _say(self, said: _Said) -> None:
-        if said.content:  # thousands of chunks: no call that isn't needed
-            self.texts.append(said.content if isinstance(said.content, str) else _text(said.content))
+    def _more(self, said: _Said) -> None:
         if said.refusal:
             self.refusals.append(said.refusal)
         for delta in said.tool_calls or ():
@@ -215,8 +220,7 @@ def _read_stream(stream: bytes) -> Answer:
     found = sse.events(stream)
     payloads = [data for data in found if data != _DONE]
     heard = _Heard()
-    for chunk in _chunks(payloads):
-        heard.take(chunk)
+    heard.take(_chunks(payloads))
     calls = tuple(Call(name, arguments, identity) for name, arguments, identity in heard.calls.values())
     complete = len(payloads) < len(found) or bool(heard.finish)
     text, refusal = "".join(heard.texts), "".join(heard.refusals)
