@@ -158,6 +158,7 @@ class _Reply(msgspec.Struct, gc=False):
 _whole = msgspec.json.Decoder(_Reply)
 _many = msgspec.json.Decoder(list[_Reply])
 _DONE = b"[DONE]"
+_OPENING, _BETWEEN, _CLOSING = b"data: ", b"\n\ndata: ", b"\n\ndata: [DONE]\n\n"
 _NOTHING = _Said()
 
 
@@ -217,14 +218,27 @@ class _Heard:
 
 def _read_stream(stream: bytes) -> Answer:
     """Puts the deltas of the first choice together; a stream is complete when a finish reason or [DONE] came."""
-    found = sse.events(stream)
-    payloads = [data for data in found if data != _DONE]
-    heard = _Heard()
-    heard.take(_chunks(payloads))
+    heard, done = _Heard(), True
+    chunks: Iterable[_Reply] | None = _at_once(stream)
+    if chunks is None:
+        found = sse.events(stream)
+        payloads = [data for data in found if data != _DONE]
+        done, chunks = len(payloads) < len(found), _chunks(payloads)
+    heard.take(chunks)
     calls = tuple(Call(name, arguments, identity) for name, arguments, identity in heard.calls.values())
-    complete = len(payloads) < len(found) or bool(heard.finish)
     text, refusal = "".join(heard.texts), "".join(heard.refusals)
-    return _answer(text, calls, heard.finish, refusal, heard.usage, complete=complete)
+    return _answer(text, calls, heard.finish, refusal, heard.usage, complete=done or bool(heard.finish))
+
+
+def _at_once(stream: bytes) -> list[_Reply] | None:
+    """Reads a whole stream of plain events as one list; None for any other."""
+    if not (stream.startswith(_OPENING) and stream.endswith(_CLOSING)):
+        return None
+    # Inside JSON no line break stands as it is: what lies between two events is what lies between two items.
+    items = stream[len(_OPENING) : -len(_CLOSING)].replace(_BETWEEN, b",")
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        return _many.decode(b"[" + items + b"]")
+    return None
 
 
 def _chunks(payloads: list[bytes]) -> Iterable[_Reply]:
