@@ -217,7 +217,9 @@ class Engine:
         if link is not None:
             return link
         if request.side:
-            whole = self._whole_path(request, search) if request.side == "summary" else None
+            # A branch with a base knows more than one that only looks alike: between them the words must prove it.
+            plain = request.side == "summary" and not any(branch.base for branch in search.deepest[1])
+            whole = self._whole_path(request, search) if plain else None
             return self._linker.attach(whole, search) if whole is not None else self._linker.unattached(request)
         task = self._task(request, system, search) or self._cut(request, system, search)
         if task is not None:

@@ -204,7 +204,10 @@ class Search:
         return bool(told) and not any(mark in known[call] for call, mark in told)
 
     def _tail(self) -> list[Branch]:
-        """Gives the branches whose turns stand behind a gap: what stands at the head of both was never cut."""
+        """Gives the branches whose turns stand behind a gap.
+
+        What stands at the head of both was never cut; a branch with a base begins behind a gap itself.
+        """
         longest: dict[Branch, int] = {}
         running: dict[Branch, int] = {}
         heads: dict[Branch, int] = {}
@@ -212,7 +215,7 @@ class Search:
             hits = []
             for branch in self.index.pairs.get(pair_hash(first, second)):
                 if branch not in heads:
-                    heads[branch] = branch.shared(self.request.chain)
+                    heads[branch] = 0 if branch.base else branch.shared(self.request.chain)
                 if place >= heads[branch] and self.fits(branch):
                     hits.append(branch)
             running = {branch: running.get(branch, 0) + 1 for branch in hits}

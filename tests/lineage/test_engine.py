@@ -177,6 +177,18 @@ def test_a_talk_with_answers_too_short_to_prove_anything_goes_on_beside_its_twin
     assert talks == [["new", "extends", "extends", "extends"]] * 2
 
 
+def test_what_goes_on_behind_a_window_keeps_its_base_though_no_answer_proves_it(proxy: Proxy) -> None:
+    body = [system(), user(GOAL), says("ok, I have read module 1"), user(FIX), says("ok, I have read module 2")]
+    body += [user("Then the third."), says("ok, I have read module 3")]
+    for end in (2, 4, 6):
+        proxy.send(body[:end], body[end].text)
+    window = [system(), *body[3:], user("go on")]
+    cut = proxy.send(window, "ok")
+    grown = proxy.send([*window, says("ok"), user("and the next one")], "ok")
+    assert [base(cut), base(grown)] == [[GOAL], [GOAL]]
+    assert cut.session == grown.session
+
+
 def test_a_used_summary_that_a_person_pastes_joins_nothing(proxy: Proxy) -> None:
     body = [system(), user(GOAL), says(LONG), user(FIX)]
     first = proxy.send(body, "fine, SQLite in WAL mode it is")
