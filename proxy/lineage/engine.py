@@ -332,10 +332,21 @@ class Engine:
             link = self._flat(request, search)
             if link.branch is not None:
                 return link
-        found = (search.run() if request.side != "flat" else None) or self._walked(search)
+        found = search.run() if request.side != "flat" else None
+        if found is not None and not found.place:
+            found = self._standing(search) or found  # what stands whole at the head wasn't taken away
+        found = found or self._walked(search)
         if found is not None:
             return self._linker.attach(found, search)
         return self._without_path(request, system, search, within)
+
+    @staticmethod
+    def _standing(search: Search) -> Found | None:
+        """Gives the branches whose whole path, with something of the model's in it, stands at the head."""
+        place, holders = search.deepest
+        whole = [branch for branch in holders if branch.requested <= place]
+        spoken = any(key.kind in "ac" for key in search.request.keys[:place])
+        return Found(whole, place, "chain", "whole path") if whole and spoken else None
 
     @staticmethod
     def _walked(search: Search) -> Found | None:

@@ -177,9 +177,32 @@ def test_a_talk_with_answers_too_short_to_prove_anything_goes_on_beside_its_twin
     assert talks == [["new", "extends", "extends", "extends"]] * 2
 
 
+def test_a_session_compacted_behind_a_window_keeps_what_the_window_had_cut(proxy: Proxy) -> None:
+    done = "Step {} of the port is finished: all tests of the module pass, and no other file was changed."
+    body = [system(), user(GOAL)]
+    for number in (1, 2):
+        proxy.send(body, done.format(number), client="s1")
+        body += [says(done.format(number)), user("thanks")]
+    proxy.send(body, "Module 3 needs a closer look.", reads("a.py", "call_0"), client="s1")
+    # From here on the client sends no goal; what it sends begins with an answer of ours.
+    window = [
+        system(),
+        *body[4:],
+        says("Module 3 needs a closer look.", reads("a.py", "call_0")),
+        result("call_0", "a"),
+    ]
+    cut = proxy.send(window, "Module 4 needs a closer look.", reads("b.py", "call_0"), client="s1")
+    grown = [*window, says("Module 4 needs a closer look.", reads("b.py", "call_0")), result("call_0", "b")]
+    order = user("Please summarize our conversation so far.")
+    summary = "Summary: the modules up to number 4 were read.\nHalf is done."
+    asked = proxy.send([*grown, order], summary, client="s1", tools=())
+    after = proxy.send([system(), user(f"Notes of what came before:\n{summary}"), user(FIX)], client="s1")
+    assert [GOAL in base(link) for link in (cut, asked, after)] == [True, True, True]
+
+
 def test_what_goes_on_behind_a_window_keeps_its_base_though_no_answer_proves_it(proxy: Proxy) -> None:
-    body = [system(), user(GOAL), says("ok, I have read module 1"), user(FIX), says("ok, I have read module 2")]
-    body += [user("Then the third."), says("ok, I have read module 3")]
+    body = [system(), user(GOAL), says("module 1 is read"), user(FIX), says("ok, I have read module 2")]
+    body += [user("Then the third."), says("module 3 is read")]
     for end in (2, 4, 6):
         proxy.send(body[:end], body[end].text)
     window = [system(), *body[3:], user("go on")]
