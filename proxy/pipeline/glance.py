@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import replace
 
 from proxy.exchange import Call
 from proxy.pipeline.case import Quiet
@@ -79,7 +80,10 @@ class Glance:
             self._quiet.pop(before.messages[-1].digest, None)
         if case.transcript.messages:
             name = case.transcript.messages[-1].digest
-            self._quiet[name] = Quiet(case, case.track, plan, _telling(case.call.headers))
+            headers = before.headers if before is not None else _telling(case.call.headers)
+            # Its messages are in memory with their branch: the body would hold all of them once more.
+            bodiless = replace(case, call=replace(case.call, body=b""))
+            self._quiet[name] = Quiet(bodiless, case.track, plan, headers)
             self._quiet.move_to_end(name)
         if len(self._quiet) > _KEPT:
             self._quiet.popitem(last=False)

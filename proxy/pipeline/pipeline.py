@@ -7,6 +7,8 @@ say so.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -124,17 +126,28 @@ class Pipeline:
     async def _weigh(self, passage: Passage, outcome: Outcome) -> None:
         """Finishes; a body whose guess is in doubt by what the upstream says to have read is counted before that."""
         self._write_down()
-        answer, case = self._dialect.answer(outcome.body, sse=outcome.sse), passage.case
-        track = case.track if case is not None and not case.exact and outcome.status == _OK else None
+        answer: Answer | None = None
         try:
-            known = track is not None and track.state.weight.truncated
-            if case is not None and track and not known and doubtful(passage.estimate, read_tokens(answer)):
-                passage.heard = self._with.conversations.heard(case, answer)
-                if self._loading is not None:
-                    await self._loading
-                passage.weight = await self._with.conversations.measure.weighed(case)
+            with self._harmless(passage, "after_answer"):
+                answer, case = self._dialect.answer(outcome.body, sse=outcome.sse), passage.case
+                track = case.track if case is not None and not case.exact and outcome.status == _OK else None
+                known = track is not None and track.state.weight.truncated
+                if case is not None and track and not known and doubtful(passage.estimate, read_tokens(answer)):
+                    passage.heard = self._with.conversations.heard(case, answer)
+                    if self._loading is not None:
+                        await self._loading
+                    passage.weight = await self._with.conversations.measure.weighed(case)
         finally:
             self._finish(passage, outcome, answer)
+
+    @contextmanager
+    def _harmless(self, passage: Passage, when: str) -> Iterator[None]:
+        """Lets an error in what is done once bytes are out cost the record, never the answer (promise P5)."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  as it says
+            self._with.counters.add("failures_open_total", when)
+            self._journal.failed(passage.receipt, error)
 
     def _left(self, passage: Passage, reply: Incoming | None, copy: Copy) -> Outcome:
         """Tells how an exchange ended whose client left: one that left behind the answer's last event got all of it."""
@@ -191,11 +204,8 @@ class Pipeline:
         """Follows the quiet requests that are on their way; an error here costs the record, never the answer."""
         while self._unwritten:
             passage = self._unwritten.pop(0)
-            try:
+            with self._harmless(passage, "after_sending"):
                 self._follow_quiet(passage)
-            except Exception as error:  # noqa: BLE001  the request is out already (promise P5)
-                self._with.counters.add("failures_open_total", "after_sending")
-                self._journal.failed(passage.receipt, error)
 
     def _follow_quiet(self, passage: Passage) -> None:
         transcript, quiet = passage.transcript, passage.quiet
@@ -285,7 +295,7 @@ class Pipeline:
     def _finish(self, passage: Passage, outcome: Outcome, answer: Answer | None = None) -> None:
         """Learns from the answer and writes the receipt; an error here costs the record, never the answer."""
         self._write_down()
-        try:
+        with self._harmless(passage, "after_answer"):
             answer = answer or self._dialect.answer(outcome.body, sse=outcome.sse)
             case, answered = passage.case, outcome.status == 200
             if answered:
@@ -301,9 +311,6 @@ class Pipeline:
                 self._with.conversations.close(
                     case, receipt, said, passage.standing, calls, passage.body, passage.heard
                 )
-        except Exception as error:  # noqa: BLE001  the answer is out already (promise P5)
-            self._with.counters.add("failures_open_total", "after_answer")
-            self._journal.failed(passage.receipt, error)
 
     def _learn(self, passage: Passage, answer: Answer) -> None:
         case, plan, prompt_tokens = passage.case, passage.plan, answer.prompt_tokens

@@ -153,7 +153,7 @@ class Store(Reads):
             self._commit(batches)
             batches = []
             if future is not None:
-                _settle(future, what, self._writing)
+                settle(future, what, self._writing)
         self._commit(batches)
 
     def _commit(self, batches: list[tuple[Batch, Future[Any] | None]]) -> None:
@@ -218,7 +218,8 @@ class Store(Reads):
             self._list([Event(seq, of, event_line(seq, at, what, record)) for seq, of, at, what, record in rows])
 
 
-def _settle(future: Future[Any], job: Job, db: sqlite3.Connection) -> None:
+def settle(future: Future[Any], job: Job, db: sqlite3.Connection) -> None:
+    """Runs a job and resolves its future, with StoreError where it fails."""
     try:
         future.set_result(job(db))
     except Exception as error:  # noqa: BLE001 — as above
