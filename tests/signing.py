@@ -33,6 +33,7 @@ from tests.fake_model import FakeModel, Reply, Seen
 from tests.running import KEY, Running
 
 Wire = dict[str, Any]
+GOAL = "Port the billing service to Go, with all of its tests."
 COMPACT_BETA = "compact-2026-09-04"
 BETA = "thinking-binding-controls-2026-08-01"
 SYSTEM = "You are a coding agent."
@@ -342,3 +343,16 @@ async def proxied(folder: Path, model: SigningModel, **settings: Any) -> AsyncIt
     """Runs a proxy in front of this model."""
     async with Proxy(folder, model, **settings) as proxy:
         yield proxy
+
+
+def begun() -> Agent:
+    """An agent that was given its goal."""
+    agent = Agent()
+    agent.say(GOAL)
+    return agent
+
+
+def words(sent: Sent) -> str:
+    """All texts of the role user in the forwarded body."""
+    messages = [message for message in sent.body["messages"] if message["role"] == "user"]
+    return "\n".join(block.get("text", "") for message in messages for block in message["content"])

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -26,18 +25,6 @@ def tables(db: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
         " AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'facts_text%'"
     ).fetchall()
     return {name: tuple(row[1] for row in db.execute(f"PRAGMA table_info({name})")) for (name,) in names}
-
-
-@contextmanager
-def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Commits what is done inside, all of it or nothing."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        db.execute("ROLLBACK")
-        raise
 
 
 def branches_of(db: sqlite3.Connection, session: str) -> list[str]:

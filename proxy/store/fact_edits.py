@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -18,6 +18,8 @@ from proxy.store.fact_rows import BY_HAND, Event, FactRows
 from proxy.store.ids import new_ulid
 from proxy.store.queries import tell
 from proxy.store.rows import now
+from proxy.store.schema import transaction
+from proxy.store.sealing import Sealing
 from proxy.store.views import append, rewrite, write_page
 
 _TEXTS = ("text", "quote", "title", "reason", "consequence", "revisit", "project", "who", "fallen", "asked")
@@ -28,8 +30,8 @@ class Desk:
 
     def __init__(self, db: sqlite3.Connection, seal: Sealer) -> None:
         self._db = db
-        self._seal = seal
-        self._rows = FactRows(db, self._sealed)
+        self._sealing = Sealing(db, seal)
+        self._rows = FactRows(db, self._sealing.json)
         self.events: list[Event] = []
         self.moved: set[str] = set()  # projects that lost a fact to another one
         self.at = now()
@@ -101,30 +103,15 @@ class Desk:
             return tuple(self._plain(tenant, one) for one in value)
         if not isinstance(value, str):
             return value
-        masked, secrets = self._seal.seal(value)
-        self._keep(tenant, secrets)
-        return masked
-
-    def _sealed(self, tenant: str, text: str) -> str:
-        masked, secrets = self._seal.seal_json(text)
-        self._keep(tenant, secrets)
-        return masked
-
-    def _keep(self, tenant: str, secrets: Sequence[tuple[str, bytes, bytes]]) -> None:
-        self._db.executemany("INSERT OR IGNORE INTO secrets VALUES (?, ?, ?, ?)", [(tenant, *one) for one in secrets])
+        return self._sealing.plain(tenant, value)
 
 
 @contextmanager
 def changing(db: sqlite3.Connection, seal: Sealer) -> Iterator[Desk]:
     """Opens a transaction; once it is committed the views are written and a running proxy is told."""
     desk = Desk(db, seal)
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(db):
         yield desk
-        db.execute("COMMIT")
-    except BaseException:
-        db.execute("ROLLBACK")
-        raise
     if not desk.events:
         return
     folder = folder_of(db)

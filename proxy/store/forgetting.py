@@ -25,13 +25,12 @@ from proxy.store.erasure import (
     drop_secrets,
     drop_session,
     tables,
-    transaction,
 )
 from proxy.store.fact_edits import folder_of
 from proxy.store.queries import tell
 from proxy.store.redacting import FORGOTTEN, Redactor
 from proxy.store.rows import now
-from proxy.store.schema import FILE
+from proxy.store.schema import FILE, transaction
 from proxy.store.views import rewrite, sweep
 
 _NO_TEXT = frozenset(

@@ -17,6 +17,8 @@ from proxy.redaction import Sealer
 from proxy.store.fact_search import expression, search
 from proxy.store.reads import Reads
 from proxy.store.rows import Action, now
+from proxy.store.schema import transaction
+from proxy.store.sealing import Sealing
 from proxy.store.signal import EditMark
 
 Row = dict[str, Any]
@@ -189,19 +191,13 @@ def edit_pin(db: sqlite3.Connection, seal: Sealer, edit: Edit) -> int:
     found = db.execute("SELECT tenant FROM sessions WHERE id = ?", (edit.session,)).fetchone()
     if found is None:
         raise NotFound(f"no session {edit.session!r}")
-    masked, secrets = seal.seal(edit.text)
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        db.executemany("INSERT OR IGNORE INTO secrets VALUES (?, ?, ?, ?)", [(found[0], *secret) for secret in secrets])
+    with transaction(db):
+        masked = Sealing(db, seal).plain(found[0], edit.text)
         added = db.execute(
             "INSERT INTO pin_edits (tenant, session, action, pin, kind, text, at, rule, turn, start, stop)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (found[0], edit.session, edit.action, edit.pin, edit.kind, masked, now(), *edit[5:]),
         )
-        db.execute("COMMIT")
-    except sqlite3.Error:
-        db.execute("ROLLBACK")
-        raise
     tell(db)
     return int(added.lastrowid or 0)
 

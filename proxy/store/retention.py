@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from proxy.store.erasure import drop_facts, drop_secrets, drop_session, transaction
+from proxy.store.erasure import drop_facts, drop_secrets, drop_session
 from proxy.store.fact_edits import folder_of
+from proxy.store.schema import transaction
 from proxy.store.views import rewrite
 
 _NEVER: Mapping[str, int] = MappingProxyType({})

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from proxy.errors import StoreError
@@ -49,16 +50,23 @@ def migrate(db: sqlite3.Connection) -> None:
     for number, script in enumerate(scripts, start=1):
         if version_of(db) >= number:
             continue
-        db.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(db):
             if version_of(db) < number:  # another process may have been quicker
                 for statement in _statements(script.read_text("utf-8")):
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {number}")
-            db.execute("COMMIT")
-        except sqlite3.Error:
-            db.execute("ROLLBACK")
-            raise
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """Commits what is done inside, all of it or nothing."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
 
 
 def version_of(db: sqlite3.Connection) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 from functools import partial
 from hashlib import blake2b
 from itertools import zip_longest
@@ -12,10 +11,11 @@ import msgspec
 
 from proxy.compaction.receipt import Receipt, ToolCall
 from proxy.lineage.records import BranchRecord, BranchState, Changes
-from proxy.redaction import Sealed, Sealer
+from proxy.redaction import Sealer
 from proxy.store.fact_rows import Event, FactRows
 from proxy.store.frames import FrameWriter
 from proxy.store.rows import Batch, Learnt, Reply, SessionRow, now
+from proxy.store.sealing import Sealing
 from proxy.transcript import Message
 
 _NAMES = 1000  # kept in memory
@@ -33,8 +33,9 @@ class Writer:
     def __init__(self, db: sqlite3.Connection, seal: Sealer) -> None:
         self._db = db
         self._seal = seal
+        self._sealing = Sealing(db, seal)
         self._names: dict[tuple[str, str], str] = {}
-        self._facts = FactRows(db, self._sealed)
+        self._facts = FactRows(db, self._sealing.json)
         self._frames = FrameWriter(db)
         self._forgotten: set[str] = set()
         self._newest_forgotten = 0
@@ -74,7 +75,7 @@ class Writer:
 
     def _records(self, batch: Batch, at: str) -> None:
         for insertion in batch.insertions:
-            record = self._sealed(batch.tenant, _encode(insertion).decode())
+            record = self._sealing.json(batch.tenant, _encode(insertion).decode())
             self._db.execute(
                 "INSERT INTO insertions (id, branch, tenant, record) VALUES (?, ?, ?, ?)"
                 " ON CONFLICT (branch, id) DO NOTHING",
@@ -84,7 +85,7 @@ class Writer:
             calls = tuple(batch.calls()) if batch.calls else ()
             self._receipt(batch, msgspec.structs.replace(batch.receipt, calls=calls) if calls else batch.receipt)
         if batch.answer:
-            record = self._sealed(batch.tenant, _encode(batch.answer).decode())
+            record = self._sealing.json(batch.tenant, _encode(batch.answer).decode())
             row = (batch.request, batch.branch, batch.tenant, record)
             self._db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", row)
         if batch.reply:
@@ -94,28 +95,13 @@ class Writer:
         for branch, plan in batch.quarantine:
             self._db.execute("INSERT OR IGNORE INTO quarantine VALUES (?, ?, ?)", (branch, plan, at))
 
-    def _sealed(self, tenant: str, text: str) -> str:
-        masked, secrets = self._seal.seal_json(text)
-        self._keep(tenant, secrets)
-        return masked
-
-    def plain(self, tenant: str, text: str) -> str:
-        """Gives a text that isn't JSON in the form in which it is stored."""
-        masked, secrets = self._seal.seal(text)
-        self._keep(tenant, secrets)
-        return masked
-
     def _name(self, tenant: str, text: str) -> str:
         """Seals a name that comes again with each request."""
         if (tenant, text) not in self._names:
             if len(self._names) >= _NAMES:
                 self._names.clear()
-            self._names[tenant, text] = self.plain(tenant, text)
+            self._names[tenant, text] = self._sealing.plain(tenant, text)
         return self._names[tenant, text]
-
-    def _keep(self, tenant: str, secrets: Iterable[Sealed]) -> None:
-        for secret in secrets:
-            self._db.execute("INSERT OR IGNORE INTO secrets VALUES (?, ?, ?, ?)", (tenant, *secret))
 
     def _session(self, batch: Batch, row: SessionRow, at: str) -> None:
         project, model = self._name(batch.tenant, row.project), self._name(batch.tenant, row.model)
@@ -142,7 +128,7 @@ class Writer:
             "SELECT tokens FROM messages WHERE tenant = ? AND digest = ?", (tenant, message.digest)
         ).fetchone()
         if known is None:
-            body = self._sealed(tenant, message.raw.decode("utf-8", "surrogateescape"))
+            body = self._sealing.json(tenant, message.raw.decode("utf-8", "surrogateescape"))
             self._db.execute(
                 "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)",
                 (tenant, message.digest, self._name(tenant, message.role), body, tokens, at),
@@ -173,7 +159,7 @@ class Writer:
                 [(scope, hint.hash, hint.branch) for hint in change.hints],
             )
         if change.emission:
-            record = self._sealed(batch.tenant, _encode(change.emission).decode())
+            record = self._sealing.json(batch.tenant, _encode(change.emission).decode())
             self._db.execute("INSERT OR REPLACE INTO emissions VALUES (?, ?)", (change.emission.id, record))
             self._db.executemany(
                 "INSERT OR IGNORE INTO emission_branches VALUES (?, ?)",
@@ -181,7 +167,7 @@ class Writer:
             )
 
     def _branch(self, batch: Batch, record: BranchRecord, at: str) -> None:
-        text = self._sealed(batch.tenant, _encode(record).decode())
+        text = self._sealing.json(batch.tenant, _encode(record).decode())
         self._db.execute(
             "INSERT INTO branches VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, '', ?) ON CONFLICT (id) DO UPDATE SET"
             " kind = excluded.kind, parent = excluded.parent, epoch = excluded.epoch,"
@@ -202,7 +188,7 @@ class Writer:
     def _state(self, tenant: str, state: BranchState) -> str:
         """A state is only numbers and hashes but for the closing words of the newest answer."""
         text = _encode(state).decode()
-        return self._sealed(tenant, text) if any(key.text for key in state.answer) else text
+        return self._sealing.json(tenant, text) if any(key.text for key in state.answer) else text
 
     def _path(self, batch: Batch, at: str) -> None:
         if batch.path:
@@ -218,8 +204,8 @@ class Writer:
     def _receipt(self, batch: Batch, receipt: Receipt) -> None:
         tenant = batch.tenant
         if batch.sent:
-            receipt = self._frames.told(receipt, tenant, batch.sent, partial(self._sealed, tenant))
-        record = self._sealed(tenant, _encode(receipt).decode())
+            receipt = self._frames.told(receipt, tenant, batch.sent, partial(self._sealing.json, tenant))
+        record = self._sealing.json(tenant, _encode(receipt).decode())
         self._db.execute(
             "INSERT INTO receipts (id, at, tenant, session, branch, record) VALUES (?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (id) DO UPDATE SET record = excluded.record",
@@ -250,9 +236,9 @@ class Writer:
             return tuple(
                 msgspec.structs.replace(
                     call,
-                    id=self.plain(tenant, call.id),
+                    id=self._sealing.plain(tenant, call.id),
                     name=self._name(tenant, call.name),
-                    outcome=self.plain(tenant, call.outcome),
+                    outcome=self._sealing.plain(tenant, call.outcome),
                 )
                 for call in receipt.calls
             )

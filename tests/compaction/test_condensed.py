@@ -8,24 +8,11 @@ from pathlib import Path
 import pytest
 
 from proxy.compaction.thinking import asking_to_condense, block_in
-from tests.signing import COMPACT_BETA, Agent, Proxy, Sent, SigningModel, proxied
+from tests.signing import COMPACT_BETA, GOAL, Agent, Proxy, Sent, SigningModel, begun, proxied, words
 
-GOAL = "Port the billing service to Go, with all of its tests."
 RULE = "No, never touch the folder legacy/; leave it exactly as it is."
 CHAT = "Thanks, that looks fine so far."
 SETTINGS = {"budget": 6_000, "reasoning": {"compaction": "background"}}
-
-
-def begun() -> Agent:
-    agent = Agent()
-    agent.say(GOAL)
-    return agent
-
-
-def words(sent: Sent) -> str:
-    """All texts of the role user in the forwarded body."""
-    messages = [message for message in sent.body["messages"] if message["role"] == "user"]
-    return "\n".join(block.get("text", "") for message in messages for block in message["content"])
 
 
 async def until_asked(proxy: Proxy, agent: Agent, number: int = 1, size: int = 1_500) -> list[Sent]:

@@ -9,23 +9,10 @@ from typing import Any
 import pytest
 
 from proxy.compaction.thinking import LEFT_OUT, asking_to_drop, is_refusal, stripped, with_beta
-from tests.signing import BETA, Agent, Proxy, Sent, SigningModel, proxied, reasoning
+from tests.signing import BETA, GOAL, Agent, Proxy, Sent, SigningModel, begun, proxied, reasoning, words
 
-GOAL = "Port the billing service to Go, with all of its tests."
 RULE = "No, never touch the folder legacy/; leave it exactly as it is."
 BUDGET = 6_000
-
-
-def begun() -> Agent:
-    agent = Agent()
-    agent.say(GOAL)
-    return agent
-
-
-def words(sent: Sent) -> str:
-    """All texts of the role user in the forwarded body."""
-    messages = [message for message in sent.body["messages"] if message["role"] == "user"]
-    return "\n".join(block.get("text", "") for message in messages for block in message["content"])
 
 
 def asks(sent: Sent) -> bool:
