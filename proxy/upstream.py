@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
+from functools import partial
 from weakref import WeakSet
 
 import aiohttp
@@ -16,7 +17,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.http import RawResponseMessage
 from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.streams import StreamReader
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 from yarl import URL
 
 from proxy.errors import BadRequest, UpstreamBroken, UpstreamTimeout, UpstreamUnreachable
@@ -93,7 +94,7 @@ class Reply:
 
     async def _arriving(self) -> AsyncIterator[bytes]:
         try:
-            while chunk := await self._content.readany():
+            while chunk := await _arrived(self._content):
                 yield chunk
         except (aiohttp.ClientError, OSError) as error:  # a timeout is an OSError
             # aiohttp raises before it gives what had arrived by then; the client is to get all of it.
@@ -130,6 +131,7 @@ class Upstream:
         self._silence = silence_seconds
         self._timeout = aiohttp.ClientTimeout(total=None, connect=connect_seconds)
         self._connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=30)
+        self._connector._factory = partial(Patient, loop=asyncio.get_running_loop())  # type: ignore[assignment]  # noqa: SLF001
         self._used: WeakSet[ResponseHandler] = WeakSet()
         # What the pool is asked with: where to, and whether over TLS. It is never sent.
         self._place = aiohttp.ClientRequest("GET", address, loop=asyncio.get_running_loop())
@@ -205,6 +207,43 @@ class Upstream:
             connection.close()
             raise
         return Reply(connection, message, content)
+
+
+async def _arrived(content: StreamReader) -> bytes:
+    """Waits for bytes of a body and gives all that are there, b"" at its end."""
+    if content is EMPTY_PAYLOAD:  # of a status or method without a body
+        return b""
+    buffer = content._buffer  # noqa: SLF001
+    while not buffer and not content.is_eof() and content.exception() is None:
+        await content._wait("readany")  # noqa: SLF001
+    if len(buffer) > 1:
+        # One piece in place of thousands: aiohttp asks its parser to go on for each that it gives away.
+        whole = b"".join(buffer)
+        buffer.clear()
+        buffer.append(whole)
+    return await content.readany()
+
+
+class Patient(ResponseHandler):
+    """aiohttp's side of a connection, with one timer for the silence of a whole answer.
+
+    aiohttp's own is set anew with every packet, which costs more than the packet.
+    """
+
+    __slots__ = ("_heard",)
+
+    def _reschedule_timeout(self) -> None:
+        self._heard = self._loop.time()
+        if self._read_timeout_handle is None and self._read_timeout:
+            self._read_timeout_handle = self._loop.call_later(self._read_timeout, self._on_read_timeout)
+
+    def _on_read_timeout(self) -> None:
+        self._read_timeout_handle = None
+        left = self._heard + (self._read_timeout or 0) - self._loop.time()
+        if left > 0:
+            self._read_timeout_handle = self._loop.call_later(left, self._on_read_timeout)
+        else:
+            super()._on_read_timeout()
 
 
 def _wires(connection: Connection) -> tuple[ResponseHandler, asyncio.Transport]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
 from proxy.errors import UpstreamBroken, UpstreamUnreachable
 from proxy.exchange import Copy
-from proxy.upstream import Upstream
+from proxy.upstream import Patient, Upstream
 from tests.fake_model import FakeModel, Reply
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -133,4 +133,55 @@ async def test_what_arrived_before_an_answer_broke_off_is_given_first():
         assert await anext(chunks) == b"the first words"
         with pytest.raises(UpstreamBroken):
             await anext(chunks)
+        reply.close()
+
+
+class Clock:
+    """A loop's clock that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.timers: list[tuple[float, Callable[[], None]]] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_later(self, seconds: float, then: Callable[[], None]) -> object:
+        self.timers.append((self.now + seconds, then))
+        return object()
+
+    def ring(self) -> None:
+        self.now, then = self.timers.pop()
+        then()
+
+
+def test_silence_is_measured_from_the_newest_bytes_by_one_timer():
+    clock = Clock()
+    connection = Patient(clock)  # type: ignore[arg-type]
+    connection.read_timeout = 10
+    connection.start_timeout()
+    clock.now = 9.0
+    connection.start_timeout()  # as with each packet
+    assert len(clock.timers) == 1
+    clock.ring()
+    assert (clock.now, connection.exception()) == (10.0, None)
+    clock.ring()
+    assert clock.now == 19.0
+    assert isinstance(connection.exception(), TimeoutError)
+    assert clock.timers == []
+
+
+async def test_an_answer_that_comes_in_thousands_of_pieces_is_given_whole_and_in_order():
+    pieces = [b"%d," % number for number in range(3000)]
+    chunked = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    async with peer(head + chunked + b"0\r\n\r\n") as (url, _), connected(url) as upstream, asyncio.timeout(5):
+        assert await post(upstream) == b"".join(pieces)
+
+
+@pytest.mark.parametrize(("method", "status"), [("POST", 204), ("GET", 304), ("HEAD", 200)])
+async def test_an_answer_without_a_body_ends_at_once(method: str, status: int):
+    async with peer(b"HTTP/1.1 %d X\r\nContent-Length: 5\r\n\r\n" % status) as (url, _), connected(url) as upstream:
+        reply = await upstream.send(method, "/v1/x", [], b"{}")
+        assert (reply.status, await reply.read()) == (status, b"")
         reply.close()

@@ -6,16 +6,15 @@ usage chunk has no choices; unknown fields of messages and bodies pass through).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from proxy.dialects import sse
-from proxy.dialects.base import Answer, Call
+from proxy.dialects.base import Answer
 from proxy.dialects.body import BodyReader
+from proxy.dialects.chat_answer import read_stream, read_whole, text_of
 from proxy.dialects.jsonbytes import object_fields
 from proxy.dialects.memory import message_object, number, string
 from proxy.dialects.openai import error_body
@@ -85,27 +84,7 @@ class Chat:
 
     def answer(self, body: bytes, *, sse: bool) -> Answer:
         """Reads a reply, whole or cut off; what can't be read counts as nothing said."""
-        if sse:
-            return _read_stream(body)
-        try:
-            reply = _whole.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return Answer()
-        choice = reply.choices[0] if reply.choices else _Choice()
-        message = choice.message or _Said()
-        calls = tuple(
-            Call(call.function.name or "", call.function.arguments or "", call.id or "")
-            for call in message.tool_calls or ()
-            if call.function
-        )
-        return _answer(
-            _text(message.content),
-            calls,
-            choice.finish_reason or "",
-            message.refusal or "",
-            reply.usage,
-            complete=bool(reply.choices),
-        )
+        return read_stream(body) if sse else read_whole(body)
 
     def error(self, error: GoalkeeperError) -> bytes:
         """Gives our own error in the form of OpenAI's API."""
@@ -114,144 +93,6 @@ class Chat:
     def stream_error(self, error: GoalkeeperError) -> bytes:
         """Gives our own error as one event; SDKs raise on `data: {"error": …}` only, not on named events."""
         return b"data: " + self.error(error) + b"\n\n"
-
-
-class _Function(msgspec.Struct, gc=False):
-    name: str | None = None
-    arguments: str | None = None
-
-
-class _ToolCall(msgspec.Struct, gc=False):
-    index: int = 0
-    id: str | None = None
-    function: _Function | None = None
-
-
-class _Said(msgspec.Struct, gc=False):
-    content: Any = None
-    refusal: str | None = None
-    tool_calls: list[_ToolCall] | None = None
-
-
-class _Choice(msgspec.Struct, gc=False):
-    index: int = 0
-    message: _Said | None = None
-    delta: _Said | None = None
-    finish_reason: str | None = None
-
-
-class _Details(msgspec.Struct, gc=False):
-    cached_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct, gc=False):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _Details | None = None
-
-
-class _Reply(msgspec.Struct, gc=False):
-    choices: list[_Choice] | None = None
-    usage: _Usage | None = None
-
-
-_whole = msgspec.json.Decoder(_Reply)
-_many = msgspec.json.Decoder(list[_Reply])
-_DONE = b"[DONE]"
-_OPENING, _BETWEEN, _CLOSING = b"data: ", b"\n\ndata: ", b"\n\ndata: [DONE]\n\n"
-_NOTHING = _Said()
-
-
-def _answer(
-    text: str, calls: tuple[Call, ...], finish: str, refusal: str, usage: _Usage | None, *, complete: bool
-) -> Answer:
-    usage = usage or _Usage()
-    details = usage.prompt_tokens_details or _Details()
-    return Answer(
-        text=text,
-        calls=calls,
-        finish=finish,
-        refusal=refusal,
-        prompt_tokens=usage.prompt_tokens or 0,
-        cached_tokens=details.cached_tokens or 0,
-        completion_tokens=usage.completion_tokens or 0,
-        complete=complete,
-    )
-
-
-class _Heard:
-    """What the deltas of the first choice said so far."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.refusals: list[str] = []
-        self.calls: dict[int, list[str]] = {}
-        self.finish = ""
-        self.usage: _Usage | None = None
-
-    def take(self, chunks: Iterable[_Reply]) -> None:
-        """Takes all chunks; one loop without calls for what thousands of them hold, a bit of text."""
-        text = self.texts.append
-        for chunk in chunks:
-            if chunk.usage:
-                self.usage = chunk.usage
-            for choice in chunk.choices or ():
-                if choice.index == 0:
-                    if choice.finish_reason:
-                        self.finish = choice.finish_reason
-                    said = choice.delta or choice.message or _NOTHING
-                    if said.content:
-                        text(said.content if isinstance(said.content, str) else _text(said.content))
-                    if said.refusal or said.tool_calls:
-                        self._more(said)
-
-    def _more(self, said: _Said) -> None:
-        if said.refusal:
-            self.refusals.append(said.refusal)
-        for delta in said.tool_calls or ():
-            call = self.calls.setdefault(delta.index, ["", "", ""])
-            function = delta.function or _Function()
-            call[0] += function.name or ""
-            call[1] += function.arguments or ""
-            call[2] = delta.id or call[2]
-
-
-def _read_stream(stream: bytes) -> Answer:
-    """Puts the deltas of the first choice together; a stream is complete when a finish reason or [DONE] came."""
-    heard, done = _Heard(), True
-    chunks: Iterable[_Reply] | None = _at_once(stream)
-    if chunks is None:
-        found = sse.events(stream)
-        payloads = [data for data in found if data != _DONE]
-        done, chunks = len(payloads) < len(found), _chunks(payloads)
-    heard.take(chunks)
-    calls = tuple(Call(name, arguments, identity) for name, arguments, identity in heard.calls.values())
-    text, refusal = "".join(heard.texts), "".join(heard.refusals)
-    return _answer(text, calls, heard.finish, refusal, heard.usage, complete=done or bool(heard.finish))
-
-
-def _at_once(stream: bytes) -> list[_Reply] | None:
-    """Reads a whole stream of plain events as one list; None for any other."""
-    if not (stream.startswith(_OPENING) and stream.endswith(_CLOSING)):
-        return None
-    # Inside JSON no line break stands as it is: what lies between two events is what lies between two items.
-    items = stream[len(_OPENING) : -len(_CLOSING)].replace(_BETWEEN, b",")
-    with suppress(msgspec.DecodeError, UnicodeDecodeError):
-        return _many.decode(b"[" + items + b"]")
-    return None
-
-
-def _chunks(payloads: list[bytes]) -> Iterable[_Reply]:
-    """Reads the chunks of a stream, all at once; one by one when one of them can't be read, which is then left out."""
-    with suppress(msgspec.DecodeError, UnicodeDecodeError):
-        return _many.decode(b"[" + b",".join(payloads) + b"]")
-    return [chunk for data in payloads if (chunk := _chunk(data)) is not None]
-
-
-def _chunk(data: bytes) -> _Reply | None:
-    with suppress(msgspec.DecodeError, UnicodeDecodeError):
-        return _whole.decode(data)
-    return None
 
 
 def _message(raw: bytes) -> Message:
@@ -271,7 +112,7 @@ def _content_parts(item: dict[str, Any], role: str) -> Sequence[Part]:
         return [
             Part(
                 "result",
-                _text(content),
+                text_of(content),
                 name=name if isinstance(name, str) else "",
                 call_id=identity if isinstance(identity, str) else "",
             )
@@ -320,16 +161,6 @@ def _call(function: dict[str, Any], identity: object) -> Part:
         name=name if isinstance(name, str) else "",
         call_id=identity if isinstance(identity, str) else "",
     )
-
-
-def _text(content: object) -> str:
-    """The text of a content value: a string, or the text parts of a list joined with line feeds."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        texts = (part.get("text") for part in content if isinstance(part, dict))
-        return "\n".join(text for text in texts if isinstance(text, str))
-    return ""
 
 
 @lru_cache(maxsize=64)

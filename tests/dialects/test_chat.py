@@ -154,6 +154,33 @@ def test_a_stream_cut_anywhere_gives_a_beginning_of_the_text_and_is_never_comple
     assert not answer.complete
 
 
+ODD_EVENTS = st.sampled_from(
+    [
+        delta(role="assistant", content=""),
+        delta(reasoning_content="hm", content=None),
+        delta(content="more", refusal="no"),
+        delta(tool_calls=[{"index": 0, "id": "c1", "function": {"name": "read", "arguments": '"content":"x"'}}]),
+        delta("stop", content="end"),
+        event({"choices": [{"index": 1, "delta": {"content": "other"}, "finish_reason": None}]}),
+        event({"created": 2, "choices": [{"index": 0, "delta": {"content": "later"}, "finish_reason": None}]}),
+        event({"choices": [], "usage": USAGE}),
+        b": keep-alive\n\n",
+        b"data: rubbish\n\n",
+        b"event: x\n",
+        DONE,
+    ]
+)
+RUNS = st.lists(TEXTS.map(lambda text: delta(content=text)), min_size=20, max_size=24).map(b"".join)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(RUNS | ODD_EVENTS, max_size=5).map(b"".join), st.integers(0, 200))
+def test_events_that_are_alike_say_the_same_read_as_one_and_one_by_one(stream: bytes, missing: int):
+    stream = stream[: len(stream) - missing]
+    # With other line ends no two events are found alike.
+    assert CHAT.answer(stream, sse=True) == CHAT.answer(stream.replace(b"\n", b"\r\n"), sse=True)
+
+
 def test_line_separators_inside_data_dont_end_a_line():
     stream = delta(content="a\u2028b\u0085c") + DONE
     assert CHAT.answer(stream, sse=True).text == "a\u2028b\u0085c"
