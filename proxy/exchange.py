@@ -9,8 +9,9 @@ import asyncio
 import contextlib
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from proxy.errors import ClientGone, GoalkeeperError, UpstreamBroken, UpstreamRefused
 from proxy.upstream import Headers, Upstream
@@ -25,8 +26,7 @@ _TAIL = 64  # bytes that are enough to see a border and a closing mark
 StreamError = Callable[[GoalkeeperError], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A client's request: path with query, headers as they came, whole body."""
 
     method: str

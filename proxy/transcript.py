@@ -7,7 +7,6 @@ re-emitted byte for byte; equal bytes give the same object, so messages are comp
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Literal
 
@@ -21,8 +20,7 @@ def digest_of(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """One piece of a message: a text, a tool call, a tool result, an image, reasoning, or something unknown."""
 
     kind: PartKind
@@ -33,8 +31,7 @@ class Part:
     signed: str = ""  # content id of the provider's signature that binds this to what stands before it, "" without one
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Message:
+class Message(msgspec.Struct, frozen=True, eq=False):
     """One item of the wire's message list, with the client's own bytes."""
 
     raw: bytes
@@ -48,8 +45,7 @@ class Message:
         return "\n".join(part.text for part in self.parts if part.kind in ("text", "result"))
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(msgspec.Struct, frozen=True):
     """One parsed request. `head + b",".join(raw of messages) + tail` is a body of the same meaning."""
 
     dialect: str  # chat, responses, messages
@@ -62,7 +58,7 @@ class Transcript:
     response_format: str  # the JSON of a requested output schema, "" without one
     head: bytes
     tail: bytes
-    options: Mapping[str, bytes] = field(default_factory=dict)  # raw values of the body's other keys
+    options: Mapping[str, bytes] = {}  # raw values of the body's other keys
     system: str = ""  # system text that stands outside the list of messages
     continues: str = ""  # id of what the server holds, and this body goes on from
     compacts: bool = False  # the server is asked to compact: the answer is what the client goes on with
@@ -87,8 +83,7 @@ class Transcript:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Human:
+class Human(msgspec.Struct, frozen=True):
     """A verbatim span of a person's words inside a message."""
 
     text: str
@@ -97,8 +92,7 @@ class Human:
     via: str = ""  # the tool's name when the words stand in a tool result
 
 
-@dataclass(frozen=True, slots=True)
-class HumanTurn:
+class HumanTurn(msgspec.Struct, frozen=True):
     """What a person said at one point of a session; the unit of pins and history."""
 
     key: bytes  # turn key (16 bytes): hash over kind and normalised text
@@ -113,8 +107,7 @@ class HumanTurn:
 KeyKind = Literal["u", "a", "c", "o", "s"]  # human, assistant text, call, opaque item, summary
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(msgspec.Struct, frozen=True):
     """A turn key: what one text block or call contributes to the chain (wire rules: lineage, section 2)."""
 
     kind: KeyKind
@@ -122,12 +115,11 @@ class Key:
     message: int  # index of the carrying message in the transcript
     strong: str = ""  # normalised call id when it can be globally unique, else ""
     length: int = 0  # characters of the normalised text
-    human: Human | None = field(default=None, compare=False)
-    closing: str = field(default="", compare=False)  # last 400 characters of an assistant text
+    human: Human | None = None
+    closing: str = ""  # last 400 characters of an assistant text
 
 
-@dataclass(frozen=True, slots=True)
-class ClientId:
+class ClientId(msgspec.Struct, frozen=True):
     """What the agent itself calls its conversation."""
 
     id: str
@@ -136,8 +128,7 @@ class ClientId:
     source: str = "header"  # header, or body
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A tool call in an answer: name, arguments as sent, id."""
 
     name: str
@@ -145,8 +136,7 @@ class Call:
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """A model's reply, parsed beside the stream; token counts are the upstream's, 0 when it gave none."""
 
     text: str = ""

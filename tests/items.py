@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from proxy.compaction.draft import Memory, Policy, Tools
 from proxy.compaction.plan import Plan, make_plan

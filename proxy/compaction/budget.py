@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 Mode = Literal["observe", "restore", "full"]
 UNKNOWN_PINS = 8_000  # tokens for pins when the window is unknown
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(msgspec.Struct, frozen=True):
     """Limits of one request, in the upstream's tokens; 0 means unknown.
 
     `trigger`: the first body above it is compacted. `size`: what shares (target, keep_recent, pins) are taken of.

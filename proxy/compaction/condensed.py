@@ -7,10 +7,11 @@ after it came, and the user's words go behind the newest results, where nothing 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 
 import msgspec
+from msgspec.structs import replace
 
 from proxy.compaction.block import Content, Span, write_block
 from proxy.compaction.cut import resting_place

@@ -8,8 +8,9 @@ of them was replaced.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import accumulate
+
+from msgspec.structs import replace
 
 from proxy.compaction.block import Content, Span, write_block
 from proxy.compaction.blocks import ended_mark

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from proxy.compaction.budget import Budget, Mode
 from proxy.compaction.insertion import Insertion
@@ -20,8 +22,7 @@ from proxy.transcript import Message
 _MARGIN = 0.25  # how far text of another kind can lie off the calibration (JSON rows against prose: a quarter)
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(msgspec.Struct, frozen=True):
     """What the settings and the request ask for; limits in the upstream's tokens."""
 
     mode: Mode
@@ -41,8 +42,7 @@ class Policy:
         return of_dialect(self.dialect, strict=self.strict)
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(msgspec.Struct, frozen=True):
     """What a branch carries from request to request."""
 
     insertions: tuple[Insertion, ...] = ()  # all that were ever made for it, oldest first
@@ -57,8 +57,7 @@ class Memory:
     strict: bool = False  # the upstream refused an own message of ours: go into neighbouring ones
 
 
-@dataclass(frozen=True, slots=True)
-class Tools:
+class Tools(msgspec.Struct, frozen=True):
     """What planning needs from outside: token counts and the dialect's writing."""
 
     count: Callable[[str], int]
@@ -66,8 +65,7 @@ class Tools:
     read: Callable[[bytes], Message]
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(msgspec.Struct, frozen=True):
     """A plan in the making."""
 
     view: View
@@ -83,8 +81,8 @@ class Draft:
     floor: int = 0  # tokens of the newest messages that a cut leaves untouched, at least
     forced: bool = False  # after an overflow: shrink as far as needed
     # What was worked out, by the ids of the insertions; shared by all forms of the draft.
-    _seen: dict[tuple[str, ...], Presence] = field(default_factory=dict, repr=False)
-    _sizes: dict[tuple[str, ...], int] = field(default_factory=dict, repr=False)
+    _seen: dict[tuple[str, ...], Presence] = {}
+    _sizes: dict[tuple[str, ...], int] = {}
 
     def presence(self) -> Presence:
         """Which active pins stand in the body, worked out once for each set of insertions."""

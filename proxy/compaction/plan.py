@@ -6,7 +6,8 @@ object, an `Insertion`; what was inserted once is replayed, never made anew.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from proxy.compaction.condensed import swapped
 from proxy.compaction.cut import make_cut
@@ -23,8 +24,7 @@ from proxy.compaction.view import View
 _SURELY = 1.05  # the floor of recent turns holds in the upstream's own count, and ours may be some percent off
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """What goes out. `pieces` is empty when the client's own bytes go out."""
 
     insertions: tuple[Insertion, ...]

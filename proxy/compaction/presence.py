@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.rewrite import removed
@@ -11,8 +12,7 @@ from proxy.compaction.thinking import unread_head
 from proxy.compaction.view import View
 
 
-@dataclass(frozen=True, slots=True)
-class Presence:
+class Presence(msgspec.Struct, frozen=True):
     """The active pins of a branch, by id: verbatim in the body, only as an excerpt, or missing."""
 
     verbatim: tuple[str, ...]

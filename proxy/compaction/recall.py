@@ -7,8 +7,9 @@ that hasn't begun elsewhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from hashlib import blake2b
+
+from msgspec.structs import replace
 
 from proxy.compaction.blocks import MARK, one_line
 from proxy.compaction.draft import Draft

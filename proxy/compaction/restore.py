@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from proxy.compaction.block import Content, Span, write_block
 from proxy.compaction.draft import Draft

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from proxy.compaction.insertion import Insertion, Placement, Reasoning
 from proxy.compaction.view import View

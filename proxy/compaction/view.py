@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from proxy.compaction.item_invariants import reasoning, sealed_until
 from proxy.pins.model import Ledger
 from proxy.transcript import HumanTurn, Key, Message, Transcript
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """A transcript aligned with its key chain; token counts are our estimates, not yet calibrated."""
 
     transcript: Transcript

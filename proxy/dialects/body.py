@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from proxy.dialects.jsonbytes import array_items, object_fields, value_span
 from proxy.dialects.memory import Memory
@@ -16,8 +17,7 @@ _LEAST = 1 << 10  # bytes from which remembering pays
 _STAND_IN = b'{"list":[null'  # takes the place of what is known already
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(msgspec.Struct, frozen=True):
     """A body taken apart: `head`, the raw messages with commas between them, `tail`."""
 
     fields: dict[str, bytes]  # raw values of all keys but the list's
@@ -26,8 +26,7 @@ class Body:
     tail: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Prefix:
+class _Prefix(msgspec.Struct, frozen=True):
     """The beginning of an earlier body, up to the end of its last message."""
 
     data: bytes

@@ -7,11 +7,11 @@ of it; `previous_response_id` and `conversation` name history that the server ho
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from proxy.dialects import sse
 from proxy.dialects.base import Answer, Call

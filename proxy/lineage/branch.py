@@ -6,6 +6,8 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from proxy.lineage.keys import Path, normal
 from proxy.lineage.records import AnswerKey, BranchRecord, BranchState, Mark
 from proxy.transcript import HumanTurn, Key, Message
@@ -43,8 +45,7 @@ class System:
         return bool(most) and len(self.lines & other.lines) * 2 >= most
 
 
-@dataclass(slots=True)
-class Proof:
+class Proof(msgspec.Struct):
     """How far a path was searched for our own output, and from which key on it is proven."""
 
     seen: int = 0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
+from msgspec.structs import replace
 
 from proxy.lineage.branch import Branch, Proof, Session, System, numbered, turns_of, without
 from proxy.lineage.cuts import named

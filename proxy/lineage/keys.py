@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Protocol
 
@@ -59,8 +58,7 @@ class CallLike(Protocol):
         """The call's id."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Path:
+class Path(msgspec.Struct, frozen=True, eq=False):
     """The keys of one request, with what comparing it to others needs."""
 
     digests: tuple[str, ...]  # of all messages
@@ -74,12 +72,11 @@ class Path:
         return self is earlier or self.digests[: len(earlier.digests)] == earlier.digests
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One request as lineage sees it; made by `KeyReader.request`."""
 
     transcript: Transcript
-    path: Path = field(repr=False)
+    path: Path
     profile: str
     client: ClientId | None = None
     product: str = ""  # name of the client product, "" when hidden
@@ -152,8 +149,7 @@ def assistant_key(text: str, message: int) -> Key | None:
     return Key("a", hashed("a", words), message, "", len(words), None, text.rstrip()[-CLOSING:]) if words else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(msgspec.Struct, frozen=True):
     """What one message gives at one place."""
 
     place: int
@@ -306,8 +302,7 @@ def assistant_keys(parts: Sequence[Part], place: int) -> list[Key]:
     return keys
 
 
-@dataclass(frozen=True, slots=True)
-class _PartCall:
+class _PartCall(msgspec.Struct, frozen=True):
     name: str
     arguments: str
     id: str

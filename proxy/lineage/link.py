@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 from proxy.lineage.keys import Path
 from proxy.lineage.records import Changes
@@ -26,8 +27,7 @@ Relation = Literal[
 Evidence = Literal["header", "client_id", "chain", "tail_overlap", "summary_text", "new"]
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(msgspec.Struct, frozen=True):
     """Where a request belongs, and which human words it stands on.
 
     The pins of a request come from `base` and `humans`, in this order.
@@ -47,8 +47,8 @@ class Link:
     epoch: int = 0
     summary_keys: tuple[int, ...] = ()  # indexes of the keys that are the client's summary
     parent_branch: str | None = None
-    changes: Changes = field(default_factory=Changes, repr=False)
+    changes: Changes = msgspec.field(default_factory=Changes)
     line: str = ""  # what people see as one branch: the same through compactions
     side: str = ""
-    path: Path | None = field(default=None, repr=False)
+    path: Path | None = None
     sources: tuple[str, ...] = ()  # branch ids whose summary this may be

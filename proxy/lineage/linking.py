@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec.structs import replace
 
 from proxy.lineage.branch import Branch, Session, System, numbered, turns_of, union, without
 from proxy.lineage.cuts import base_behind, named, summaries_in
@@ -20,8 +20,7 @@ from proxy.transcript import ClientId, HumanTurn
 _SAME_LINE = ("compacted", "edited")  # relations in which people see the same branch go on
 
 
-@dataclass(frozen=True, slots=True)
-class Seed:
+class Seed(msgspec.Struct, frozen=True):
     """How a branch begins."""
 
     relation: Relation

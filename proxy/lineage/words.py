@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from proxy.lineage.branch import Branch
 from proxy.lineage.forest import Forest

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+import msgspec
+
 from proxy.clients import Profile
 from proxy.compaction.draft import Memory
 from proxy.compaction.plan import Plan
@@ -43,24 +45,21 @@ class BranchState:
         return sum(self.tokens[:counted]) + sum([len(message.raw) for message in messages[counted:]])
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     """Who is asking, and under which name: nothing crosses from one scope to another."""
 
     tenant: str
     namespace: str
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
+class Track(msgspec.Struct, frozen=True):
     """The branch that a request goes on in: what it carries, and the request as the planner sees it."""
 
     state: BranchState
     view: View
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(msgspec.Struct, frozen=True):
     """One request with all that is known about it."""
 
     call: Call
@@ -76,7 +75,7 @@ class Case:
     recorded: bool = False  # whether its new turns and lineage's rows are on their way to the store
     exact: bool = False  # whether all its tokens are counted; guesses are enough far below the limit
     place: Place = NOWHERE  # where the client works
-    stored: asyncio.Future[None] | None = field(default=None, repr=False)  # done when the new turns are committed
+    stored: asyncio.Future[None] | None = None  # done when the new turns are committed
 
     @property
     def branch(self) -> str:
@@ -84,8 +83,7 @@ class Case:
         return self.link.branch or ""
 
 
-@dataclass(frozen=True, slots=True)
-class Quiet:
+class Quiet(msgspec.Struct, frozen=True):
     """A request that needed nothing, and what was planned for it: what its successors are held against."""
 
     case: Case

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from proxy.compaction.condensed import Order, fits, order
 from proxy.compaction.draft import Draft, Tools

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from typing import Any
+
+from msgspec.structs import replace
 
 from proxy.clients import Profile, Profiles
 from proxy.compaction.insertion import Insertion

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from proxy.exchange import Call
 from proxy.pipeline.case import Quiet

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from proxy.pipeline.case import BranchState, Case, Scope, Track
 from proxy.store.sqlite import Store

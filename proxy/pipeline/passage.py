@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from proxy.compaction.budget import Budget
 from proxy.compaction.draft import Policy
@@ -14,8 +14,7 @@ from proxy.pipeline.case import Case, Quiet
 from proxy.transcript import Transcript
 
 
-@dataclass(slots=True)
-class Passage:
+class Passage(msgspec.Struct):
     """One request on its way: what was decided, and the body that goes out now. It belongs to one task alone."""
 
     call: Call
@@ -78,8 +77,7 @@ class Passage:
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """How an exchange ended: status (0 = no answer was finished), and a copy of the answer's bytes."""
 
     status: int

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec.structs import replace
 
 from proxy.pipeline.case import Scope
 from proxy.store.sqlite import Store
@@ -18,8 +18,7 @@ _ITEMS = 8_192  # items in memory
 _REFERENCE = "item_reference"
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(msgspec.Struct, frozen=True):
     """A history that the upstream holds: what the client sent and got, and our insertions in what the upstream got."""
 
     messages: tuple[Message, ...]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from proxy.compaction.cut import make_cut
 from proxy.compaction.draft import Policy, Tools

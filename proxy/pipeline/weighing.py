@@ -6,8 +6,9 @@ that would cut the session down to nothing. So it is told, with the size that is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from proxy.transcript import Answer
 
@@ -20,8 +21,7 @@ _KEPT = 0.45  # of what was read before: a server that shifts its window drops h
 _GROWN = 200  # tokens by which a body has grown for sure
 
 
-@dataclass(frozen=True, slots=True)
-class Weight:
+class Weight(msgspec.Struct, frozen=True):
     """What a body of a branch weighed by our count, and what the upstream says to have read of it."""
 
     estimate: int = 0

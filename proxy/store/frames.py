@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import msgspec
 
@@ -25,8 +24,7 @@ _REFERENCE = re.compile(rb'"\[frame:([0-9a-f]{32})\]"')
 Seal = Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(msgspec.Struct, frozen=True):
     """A body as it went out, and the request that it was made of."""
 
     body: bytes

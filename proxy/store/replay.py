@@ -37,8 +37,7 @@ class Reader(Writer, Renderer, Protocol):
         """Reads a request. Raises UnreadableBody."""
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(msgspec.Struct, frozen=True):
     """One request as it came and as it was forwarded."""
 
     receipt: Receipt

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
+
+import msgspec
 
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.receipt import Receipt, ToolCall
@@ -17,8 +18,7 @@ from proxy.transcript import Answer, Message
 Action = Literal["add", "close", "retract"]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
+class SessionRow(msgspec.Struct, frozen=True):
     """A session as a request shows it; `requests` counts how many this batch adds."""
 
     id: str
@@ -28,8 +28,7 @@ class SessionRow:
     requests: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Learnt:
+class Learnt(msgspec.Struct, frozen=True):
     """What an upstream taught about a model: tokens reported per token estimated, and its window."""
 
     upstream: str
@@ -40,8 +39,7 @@ class Learnt:
     window_until: str = ""  # ISO 8601; after it the window counts no longer
 
 
-@dataclass(frozen=True, slots=True)
-class PinEdit:
+class PinEdit(msgspec.Struct, frozen=True):
     """A change of the pins that a person made by hand."""
 
     seq: int
@@ -56,8 +54,7 @@ class PinEdit:
     span: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """What an upstream keeps under an id: the first `length` messages of the request's path, then these items."""
 
     id: str
@@ -67,8 +64,7 @@ class Reply:
     names: tuple[str, ...] = ()  # the upstream's own ids of the items, "" for one without
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(msgspec.Struct, frozen=True):
     """A stored reply: the digests of the whole path, its answer included, and the insertions in it."""
 
     branch: str
@@ -76,8 +72,7 @@ class Kept:
     insertions: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True):
     """Rows that are committed together; every field may be left out."""
 
     tenant: str = ""
@@ -101,8 +96,7 @@ class Batch:
     quarantine: tuple[tuple[str, str], ...] = ()  # (branch, plan)
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True):
     """All that the store knows of one branch, unsealed."""
 
     stored: StoredBranch

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from proxy.compaction.summary import SummaryRejected, source_text, validated
 from proxy.transcript import Answer, Call

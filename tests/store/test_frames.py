@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from proxy.compaction.receipt import Receipt
 from proxy.dialects.known import all_dialects
