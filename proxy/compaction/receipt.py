@@ -66,6 +66,13 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     calls: tuple[ToolCall, ...] = ()
     partial: bool = False  # the answer was cut off
 
+    @property
+    def words(self) -> str:
+        """All in it that isn't made here, a line each: what client and model say."""
+        called = (word for call in self.calls for word in (call.id, call.name, call.outcome))
+        told = (self.client, self.model, self.path, self.match_detail, self.summarizer_model, *self.notes)
+        return "\n".join((*told, *self.candidates, *called))
+
 
 def body_digest(digests: Iterable[str]) -> str:
     """Gives the digest over the content ids of a forwarded body's messages: 32 hex digits."""

@@ -31,4 +31,4 @@ def new_ulid() -> str:
         if fresh >> 80 <= _last >> 80:
             fresh = _last + 1 + _random.getrandbits(32)
         _last = fresh
-    return "".join(_PAIRS[fresh >> shift & 1023] for shift in range(120, -1, -10))
+    return "".join([_PAIRS[fresh >> shift & 1023] for shift in range(120, -1, -10)])

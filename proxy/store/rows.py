@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -106,4 +108,10 @@ class Loaded(msgspec.Struct, frozen=True):
 
 def now() -> str:
     """Gives the time as ISO 8601 in UTC, with milliseconds."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    seconds, thousandths = divmod(time.time_ns() // 1_000_000, 1000)
+    return f"{_second(seconds)}.{thousandths:03d}Z"
+
+
+@lru_cache(maxsize=8)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")

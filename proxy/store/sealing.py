@@ -15,8 +15,13 @@ class Sealing:
         self._db = db
         self._seal = seal
 
-    def json(self, tenant: str, text: str) -> str:
-        """Gives JSON in the form in which it is stored."""
+    def json(self, tenant: str, text: str, words: str | None = None) -> str:
+        """Gives JSON in the form in which it is stored.
+
+        `words` are all in it that isn't our own: where nothing in them is sealed, the rest needn't be searched.
+        """
+        if words is not None and self._seal.leaves(words):
+            return text
         masked, secrets = self._seal.seal_json(text)
         self._keep(tenant, secrets)
         return masked

@@ -187,8 +187,8 @@ class Writer:
 
     def _state(self, tenant: str, state: BranchState) -> str:
         """A state is only numbers and hashes but for the closing words of the newest answer."""
-        text = _encode(state).decode()
-        return self._sealing.json(tenant, text) if any(key.text for key in state.answer) else text
+        words = "\n".join([key.text for key in state.answer])
+        return self._sealing.json(tenant, _encode(state).decode(), words)
 
     def _path(self, batch: Batch, at: str) -> None:
         if batch.path:
@@ -205,7 +205,7 @@ class Writer:
         tenant = batch.tenant
         if batch.sent:
             receipt = self._frames.told(receipt, tenant, batch.sent, partial(self._sealing.json, tenant))
-        record = self._sealing.json(tenant, _encode(receipt).decode())
+        record = self._sealing.json(tenant, _encode(receipt).decode(), receipt.words)
         self._db.execute(
             "INSERT INTO receipts (id, at, tenant, session, branch, record) VALUES (?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (id) DO UPDATE SET record = excluded.record",

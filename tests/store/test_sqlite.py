@@ -160,6 +160,25 @@ def test_no_secret_value_lies_readable_in_any_file(tmp_path: Path) -> None:
     store.close()
 
 
+MADE_HERE = {
+    *("id", "at", "session", "branch", "track", "dialect", "relation", "session_match", "mode", "flags", "insertions"),
+    *("compaction", "pins", "forwarded", "sent", "frame", "gap"),
+}
+
+
+@pytest.mark.parametrize("field", [name for name in Receipt.__struct_fields__ if name not in MADE_HERE])
+def test_every_text_of_a_receipt_that_isnt_made_here_is_searched_for_secrets(field: str, tmp_path: Path) -> None:
+    text, kind = f"password={SECRET}", type(getattr(Receipt("", ""), field))
+    values = {str: text, tuple: (ToolCall(text, text, "ab", text),) if field == "calls" else (text,)}
+    store = open_store(tmp_path)
+    receipt = Receipt(new_ulid(), "", "S1", "B1", **({field: values[kind]} if kind in values else {}))
+    store.submit(Batch(tenant=TENANT, receipt=receipt)).result()
+    (stored,) = store._db.execute("SELECT record FROM receipts").fetchone()
+    assert stored.count("[secret:") == {str: 1, tuple: 3 if field == "calls" else 1}.get(kind, 0)
+    assert SECRET not in stored
+    store.close()
+
+
 def test_facts_are_told_once_though_a_restarted_proxy_tells_them_again(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     for _ in range(2):
