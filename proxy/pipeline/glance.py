@@ -109,6 +109,8 @@ def _same_request(known: Transcript, now: Transcript) -> bool:
 
 def _brings_nothing(known: Quiet, new: tuple[Message, ...]) -> bool:
     """Whether nobody spoke."""
+    if not new:
+        return True
     if sum([len(message.raw) for message in new]) > _NEW_BYTES:
         return False
     calls = {
