@@ -3,6 +3,8 @@
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3.14 python3; do \
 	$$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 BIN := .venv/bin
+# One test process more than there are processors: some tests wait for other processes.
+TESTERS = $(shell $(BIN)/python -c 'import os; print(1 + (os.cpu_count() or 1))')
 
 .PHONY: demo test bench agents lint types contracts check schema serve clean
 
@@ -10,7 +12,7 @@ demo: .venv/ready ## watch a long session survive its compactions
 	@$(BIN)/goalkeeper demo
 
 test: .venv/ready ## the whole suite
-	@$(BIN)/python -m pytest -n auto -q
+	@$(BIN)/python -m pytest -n $(TESTERS) --dist worksteal -q
 
 bench: .venv/ready ## speed and cost, side by side
 	@$(BIN)/python -m benchmarks
