@@ -239,7 +239,7 @@ class Engine:
             return replace(link, candidates=_sessions(found.branches))
         found.branches = search.narrowed(found.branches)
         if one(found.branches):
-            return self._linker.attach(found, search)
+            return self._linker.attach(self._standing(search, found), search)
         return self._linker.tie(found, search)
 
     def _flat(self, request: Request, search: Search) -> Link:
@@ -334,20 +334,25 @@ class Engine:
             if link.branch is not None:
                 return link
         found = search.run() if request.side != "flat" else None
-        if found is not None and not found.place:
-            found = self._standing(search) or found  # what stands whole at the head wasn't taken away
+        if found is not None:
+            found = self._standing(search, found)
         found = found or self._walked(search)
         if found is not None:
             return self._linker.attach(found, search)
         return self._without_path(request, system, search, within)
 
     @staticmethod
-    def _standing(search: Search) -> Found | None:
-        """Gives the branches whose whole path, with something of the model's in it, stands at the head."""
+    def _standing(search: Search, found: Found) -> Found:
+        """Gives, of a session whose history seems gone, what stands whole at the head: that wasn't taken away.
+
+        A path with something of the model's in it; who asks for a summary may leave out its end.
+        """
         place, holders = search.deepest
-        whole = [branch for branch in holders if branch.requested <= place]
-        spoken = any(key.kind in "ac" for key in search.request.keys[:place])
-        return Found(whole, place, "chain", "whole path") if whole and spoken else None
+        sessions = {branch.session for branch in found.branches}
+        if found.place or not any(key.kind in "ac" for key in search.request.keys[:place]):
+            return found
+        whole = [b for b in holders if b.session in sessions and (b.requested <= place or search.request.side)]
+        return Found(whole, place, "chain", "whole path") if whole else found
 
     @staticmethod
     def _walked(search: Search) -> Found | None:

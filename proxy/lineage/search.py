@@ -247,8 +247,20 @@ class Search:
         return branches
 
     def newest(self, branches: list[Branch]) -> Branch:
-        """Gives the branch of one session that fits best: same prompt and tools, longest shared path, newest."""
-        return max(self._alike(branches), key=lambda branch: (branch.shared(self.request.chain), branch.used))
+        """Gives the branch of one session that fits best: same prompt and tools, longest shared path, newest.
+
+        Of branches that part from the request at one place, the one that knows most of what comes behind it.
+        """
+        branches = self._alike(branches)
+        shared = {branch: branch.shared(self.request.chain) for branch in branches}
+        most = max(shared.values())
+        return self._latest([branch for branch, place in shared.items() if place == most], most)
+
+    def _latest(self, branches: list[Branch], place: int) -> Branch:
+        if len(branches) == 1:
+            return branches[0]
+        rest = {key.hash for key in self.request.keys[place:] if key.strong or key.length >= SHORT}
+        return max(branches, key=lambda one: (len(rest.intersection(key.hash for key in one.keys)), one.used))
 
 
 def _bases(branches: Sequence[Branch]) -> set[frozenset[bytes]]:

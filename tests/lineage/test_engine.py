@@ -177,13 +177,17 @@ def test_a_talk_with_answers_too_short_to_prove_anything_goes_on_beside_its_twin
     assert talks == [["new", "extends", "extends", "extends"]] * 2
 
 
-def test_a_session_compacted_behind_a_window_keeps_what_the_window_had_cut(proxy: Proxy) -> None:
+@pytest.mark.parametrize("client", ["s1", ""])
+@pytest.mark.parametrize("kept", [0, 2])
+def test_a_session_compacted_behind_a_window_keeps_what_the_window_had_cut(
+    proxy: Proxy, client: str, kept: int
+) -> None:
     done = "Step {} of the port is finished: all tests of the module pass, and no other file was changed."
     body = [system(), user(GOAL)]
     for number in (1, 2):
-        proxy.send(body, done.format(number), client="s1")
+        proxy.send(body, done.format(number), client=client)
         body += [says(done.format(number)), user("thanks")]
-    proxy.send(body, "Module 3 needs a closer look.", reads("a.py", "call_0"), client="s1")
+    proxy.send(body, "Module 3 needs a closer look.", reads("a.py", "call_0"), client=client)
     # From here on the client sends no goal; what it sends begins with an answer of ours.
     window = [
         system(),
@@ -191,13 +195,27 @@ def test_a_session_compacted_behind_a_window_keeps_what_the_window_had_cut(proxy
         says("Module 3 needs a closer look.", reads("a.py", "call_0")),
         result("call_0", "a"),
     ]
-    cut = proxy.send(window, "Module 4 needs a closer look.", reads("b.py", "call_0"), client="s1")
+    cut = proxy.send(window, "Module 4 needs a closer look.", reads("b.py", "call_0"), client=client)
     grown = [*window, says("Module 4 needs a closer look.", reads("b.py", "call_0")), result("call_0", "b")]
     order = user("Please summarize our conversation so far.")
     summary = "Summary: the modules up to number 4 were read.\nHalf is done."
-    asked = proxy.send([*grown, order], summary, client="s1", tools=())
-    after = proxy.send([system(), user(f"Notes of what came before:\n{summary}"), user(FIX)], client="s1")
+    asked = proxy.send([*grown[: len(grown) - kept], order], summary, client=client, tools=())
+    after = proxy.send([system(), user(f"Notes of what came before:\n{summary}"), user(FIX)], client=client)
     assert [GOAL in base(link) for link in (cut, asked, after)] == [True, True, True]
+
+
+def test_a_window_behind_a_summary_goes_on_in_the_fork_whose_turns_it_keeps(proxy: Proxy) -> None:
+    summary = "The service is being ported.\nThe queue module is half done and its tests are still missing."
+    proxy.send([system(), user(GOAL)], LONG)
+    proxy.send([system(), user(GOAL), says(LONG), user("Please summarize our conversation so far.")], summary, tools=())
+    head = [system(), user(f"Notes:\n{summary}"), user("go on"), says("I go on with the queue module now.")]
+    kept = says("The queue runs on SQLite now, and all of its tests pass.")
+    proxy.send(head[:3], head[3].text)
+    one = proxy.send([*head, user(FIX)], kept.text)
+    other = proxy.send([*head, user("Then port the mails.")], "The mails are ported.")
+    window = proxy.send([*head[:2], kept, user("and now?")])
+    assert one.session == other.session == window.session
+    assert base(window) == [GOAL, "go on", FIX]
 
 
 def test_what_goes_on_behind_a_window_keeps_its_base_though_no_answer_proves_it(proxy: Proxy) -> None:
