@@ -152,8 +152,17 @@ class Search:
             return Found(by_text, 0, "summary_text", "summary text", derived=not expected)
         kept = self._kept()
         if kept is None and by_text:
-            return Found(by_text, 0, "summary_text", "summary text", derived=True)
+            return self._taken_back(by_text) or Found(by_text, 0, "summary_text", "summary text", derived=True)
         return kept
+
+    def _taken_back(self, answering: list[Branch]) -> Found | None:
+        """A known opening with an answer in it, and answers in their place that one session alone got."""
+        place, holders = self.deepest
+        sessions = {branch.session for branch in answering}
+        here = [branch for branch in holders if branch.session in sessions]
+        if not here or len(sessions) > 1 or not any(key.kind in "ac" for key in self.request.keys[:place]):
+            return None
+        return Found(here, place, "chain", "known opening with its answer")
 
     def _kept(self) -> Found | None:
         """The newest turns came back as they were: no text of an answer was taken out of its place."""

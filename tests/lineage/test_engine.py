@@ -230,6 +230,20 @@ def test_what_goes_on_behind_a_window_keeps_its_base_though_no_answer_proves_it(
     assert cut.session == grown.session
 
 
+def test_what_was_cut_before_a_window_stays_when_its_newest_turns_are_taken_back(proxy: Proxy) -> None:
+    done = "Step {} of the port is finished: all tests of the module pass, and no other file was changed."
+    body = [system(), user(GOAL)]
+    for number, words in enumerate((FIX, "Then the mails.", "Then the jobs."), 1):
+        proxy.send(body, done.format(number))
+        body += [says(done.format(number)), user(words)]
+    window = [*body[:2], *body[4:]]
+    cut = proxy.send(window, done.format(4))
+    back = proxy.send([*window[:3], user("No, leave the mails alone.")])
+    assert (cut.relation, back.relation) == ("compacted", "rewound")
+    assert FIX in base(cut)
+    assert base(back) == base(cut)
+
+
 def test_a_used_summary_that_a_person_pastes_joins_nothing(proxy: Proxy) -> None:
     body = [system(), user(GOAL), says(LONG), user(FIX)]
     first = proxy.send(body, "fine, SQLite in WAL mode it is")
