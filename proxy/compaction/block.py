@@ -53,6 +53,8 @@ def write_block(
 ) -> tuple[Insertion, tuple[str, ...]]:
     """Gives the insertion and the flags of what had to give way."""
     count = draft.tools.count
+    if placement == "message" and draft.policy.strict:
+        placement = "into_previous"  # frozen with the text: that roles must alternate may be forgotten until the replay
     form = "|".join(filter(None, (reason, placement, span.reasoning)))
     identity = _identity(draft, span, form, content)
     kept = _kept(draft, content, replaces)

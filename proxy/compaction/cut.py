@@ -156,7 +156,7 @@ def _with_block(draft: Draft, start: int, end: int, *, merge: bool) -> Draft:
         draft,
         Span(start, end, first, last, *treatment(view, end, draft.memory.insertions, draft.memory.refused)),
         "compaction",
-        "into_previous" if draft.policy.strict and start else "message",
+        "message",
         Content(
             pins=pins,
             entries=entries,

@@ -20,6 +20,7 @@ from proxy.facts import Known
 from proxy.transcript import Message
 
 _MARGIN = 0.25  # how far text of another kind can lie off the calibration (JSON rows against prose: a quarter)
+_UNTOLD = 0.02  # how far a whole body can lie off it: what small bodies teach isn't exact for large ones
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -111,11 +112,15 @@ class Draft(msgspec.Struct, frozen=True):
         return round(estimate * ratio)
 
     def over(self) -> bool:
-        """Whether the body may be above its limit; what is new since the upstream's own count has a margin."""
+        """Whether the body may be above its limit: with a margin for what the upstream hasn't counted yet."""
         if not self.limit:
             return False
-        unsure = max(self.estimate() - self.memory.estimate, 0) if self.memory.reported and not self.fresh else 0
-        return self.predict() + round(unsure * self.policy.ratio * _MARGIN) > self.limit
+        predicted, memory = self.predict(), self.memory
+        if memory.reported and not self.fresh:
+            unsure = max(self.estimate() - memory.estimate, 0) * self.policy.ratio * _MARGIN
+        else:
+            unsure = predicted * _UNTOLD
+        return predicted + round(unsure) > self.limit
 
     def with_insertion(self, one: Insertion, *, flags: Sequence[str] = ()) -> Draft:
         """The draft with one more insertion for those that it replaces; one that was refused isn't made again."""

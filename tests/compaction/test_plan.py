@@ -50,6 +50,23 @@ def test_the_reported_size_of_the_newest_body_counts_and_only_the_rest_is_estima
     assert plan(seen, policy(50_000), memory).tokens_out == seen.total() * 3
 
 
+def test_a_body_that_the_upstream_never_counted_is_cut_a_little_before_its_budget():
+    seen = Follower().view(*LONG)
+    assert plan(seen, policy(seen.total() + 10)).kind == "compaction"
+    assert plan(seen, policy(seen.total() + 10), Memory(estimate=seen.total(), reported=seen.total())).kind == ""
+    assert plan(seen, policy(seen.total() * 21 // 20)).kind == ""
+
+
+def test_words_inside_a_neighbouring_message_stay_there_once_nobody_knows_that_roles_must_alternate():
+    follower = Follower()
+    follower.view(*LONG[:4])
+    window = (SYSTEM, *LONG[2:])  # the goal fell out: it is put back, and the block of the cut stands beside it
+    first = plan(follower.view(*window), policy(2_000, strict=True))
+    again = plan(follower.view(*window), policy(2_000), after(first))
+    assert [one.reason for one in first.insertions] == ["restore", "compaction"]
+    assert [piece.raw for piece in again.pieces] == [piece.raw for piece in first.pieces]
+
+
 def test_when_nothing_can_be_cut_it_waits_until_the_talk_has_grown():
     follower = Follower()
     talk = (SYSTEM, user("x" * 12_000))
