@@ -107,7 +107,10 @@ def _identity(draft: Draft, span: Span, form: str, content: Content) -> str:
     pins = (pin.id for pin in (*content.pins, *content.withdrawn))
     told = "|".join((*pins, *(entry.key.hex() for entry in content.entries)))
     seed = f"{form}|{span.start}|{span.end}|{draft.view.anchor(span.end)}|{span.first}|{span.last}|{told}"
-    return blake2b(seed.encode(), digest_size=6).hexdigest()
+    replaced = {old for one in draft.insertions for old in one.replaces}
+    while (identity := blake2b(seed.encode(), digest_size=6).hexdigest()) in replaced:
+        seed += "|again"  # by the old id the words would leave with the next body: what stands took over from it
+    return identity
 
 
 def _newly_ended(draft: Draft, replaces: Sequence[str]) -> list[Pin]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from proxy.compaction.draft import Memory
 from proxy.compaction.plan import make_plan
 from proxy.compaction.summary import Summary
@@ -65,6 +67,18 @@ def test_words_inside_a_neighbouring_message_stay_there_once_nobody_knows_that_r
     again = plan(follower.view(*window), policy(2_000), after(first))
     assert [one.reason for one in first.insertions] == ["restore", "compaction"]
     assert [piece.raw for piece in again.pieces] == [piece.raw for piece in first.pieces]
+
+
+def test_words_put_back_once_more_stand_beside_the_block_that_had_taken_over_from_them():
+    follower = Follower()
+    follower.view(*LONG[:4])
+    window = follower.view(SYSTEM, *LONG[2:])
+    first = plan(window, policy(50_000))
+    took_over = replace(first.fresh[0], id="b1", pins=(), humans=(), text="a block", replaces=(first.fresh[0].id,))
+    again = plan(window, policy(50_000), Memory((*first.fresh, took_over)))
+    third = plan(window, policy(50_000), Memory((*first.fresh, took_over, *again.fresh)))
+    assert (again.kind, third.fresh) == ("restore", ())
+    assert [piece.raw for piece in third.pieces] == [piece.raw for piece in again.pieces]
 
 
 def test_when_nothing_can_be_cut_it_waits_until_the_talk_has_grown():
