@@ -20,6 +20,13 @@ from proxy.pipeline.weighing import Weight
 from proxy.transcript import HumanTurn, Message, Transcript
 
 
+class Told(msgspec.Struct, frozen=True):
+    """A body of the client's own bytes whose tokens were only guessed, and what the upstream counted."""
+
+    messages: tuple[Message, ...]
+    tokens: int
+
+
 @dataclass(slots=True)
 class BranchState:
     """What one branch carries from request to request."""
@@ -36,6 +43,7 @@ class BranchState:
     good: tuple[str, ...] = ()  # ids of the insertions in the newest body that the upstream took
     facts: Ledger = field(default_factory=Ledger)  # the ledger as the store has it
     weight: Weight = field(default_factory=Weight)  # of the newest answered body
+    told: Told | None = None  # of the newest answered body, where that was guessed
     condensing: bool = False  # the provider was asked for a block of its own
     condense_failures: int = 0
     summarizing: bool = False  # a summary for the next cut is being written

@@ -29,13 +29,14 @@ from proxy.pipeline.condensing import Condenser
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.glance import Glance
 from proxy.pipeline.journal import Journal
+from proxy.pipeline.learning import learn
 from proxy.pipeline.outgoing import headers_of
 from proxy.pipeline.passage import Outcome, Passage
 from proxy.pipeline.planner import Planner
 from proxy.pipeline.routing import Routing, model_of
 from proxy.pipeline.summarizing import Summarizer
 from proxy.pipeline.usage import told
-from proxy.pipeline.weighing import doubtful, read_tokens, warning, weighed
+from proxy.pipeline.weighing import doubtful, read_tokens
 from proxy.redaction import Sealer
 from proxy.settings import Settings
 from proxy.store.ids import new_ulid
@@ -301,7 +302,7 @@ class Pipeline:
             answer = answer or self._dialect.answer(outcome.body, sse=outcome.sse)
             case, answered = passage.case, outcome.status == 200
             if answered:
-                self._learn(passage, answer)
+                learn(passage, answer, self._with.calibrations, self._journal)
                 self._prepare_summary(passage)
                 self._glance.learn(passage)
                 self._condenser.prepare(passage, self._tools)
@@ -313,30 +314,6 @@ class Pipeline:
                 self._with.conversations.close(
                     case, receipt, said, passage.standing, calls, passage.body, passage.heard
                 )
-
-    def _learn(self, passage: Passage, answer: Answer) -> None:
-        case, plan, prompt_tokens = passage.case, passage.plan, answer.prompt_tokens
-        if case is None or case.track is None:
-            return
-        state = case.track.state
-        if plan is not None and passage.effective:
-            state.good = tuple(one.id for one in plan.insertions)
-        if plan is None or not prompt_tokens:
-            return
-        before, state.weight = state.weight, weighed(state.weight, passage, answer)
-        if state.weight.truncated:
-            note = warning(state.weight, case.transcript.model)
-            passage.flagged("truncated_silently", note)
-            if not before.truncated:
-                self._journal.truncated(passage, note)
-        if not case.exact:
-            return
-        estimate = passage.estimate
-        known = self._with.calibrations.reported(case.transcript.model, estimate, prompt_tokens)
-        told = (estimate, prompt_tokens) if known else (0, 0)
-        state.memory = replace(state.memory, estimate=told[0], reported=told[1])
-        if not known and not state.weight.truncated:
-            passage.flagged("usage_outside", f"reported {prompt_tokens} tokens for an estimate of {estimate}")
 
     def _classify(self, passage: Passage) -> None:
         """Starts to ask a model about what the rules left open (classifier.model)."""

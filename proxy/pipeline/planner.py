@@ -25,6 +25,7 @@ from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.case import Case, Track
 from proxy.pipeline.conversation import Conversations
 from proxy.pipeline.journal import Journal
+from proxy.pipeline.learning import catch_up
 from proxy.pipeline.outgoing import body_of
 from proxy.pipeline.passage import Passage
 from proxy.pipeline.summarizing import Summarizer
@@ -54,6 +55,7 @@ class Planner:
         track = case.track
         if track is None:
             return self._assisted(passage, case) if self.settings.assist else passage
+        catch_up(case, track, self.calibrations)
         policy = passage.policy = self.policy(case, track, passage.budget)
         if case.transcript.options.get("truncation") == b'"auto"' and not policy.budget.trigger:
             passage.flagged("truncation_auto", "the upstream may drop the oldest items, and its window isn't known")
