@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
+
+import msgspec
 
 from proxy.clients import Profiles
 from proxy.dialects.base import Dialect
@@ -43,8 +44,7 @@ MODEL_PATHS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(msgspec.Struct, frozen=True):
     """Everything that a pipeline is made of."""
 
     settings: Settings
@@ -60,8 +60,7 @@ class Parts:
     classifying: Sender | None = None  # the classifier's own way to its model, None where it takes the routes
 
 
-@dataclass(frozen=True, slots=True)
-class Assembly:
+class Assembly(msgspec.Struct, frozen=True):
     """What stands behind the gate; `purge` forgets what retention no longer allows to keep."""
 
     models: Mapping[str, Exchange]  # by path

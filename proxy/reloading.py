@@ -9,9 +9,11 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
+
+import msgspec
+from msgspec.structs import replace
 
 from proxy.clients import Profiles, load_profiles
 from proxy.errors import ConfigError
@@ -41,8 +43,7 @@ class User(Protocol):
         """Takes those that hold from now on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guides:
+class Guides(msgspec.Struct, frozen=True):
     """The rules and profiles in force, since when, and what is wrong with files that were saved since."""
 
     rules: RuleSet

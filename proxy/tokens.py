@@ -11,11 +11,13 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from proxy.transcript import Message, Part, digest_of
 
@@ -146,8 +148,7 @@ class Counter:
         return self.text(part.text) + (self.text(part.name) + MESSAGE_TOKENS if part.kind == "call" else 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(msgspec.Struct, frozen=True):
     """How an upstream's own count relates to ours; `window` is what an overflow error taught (tokens, 0 = nothing)."""
 
     ratio: float = 1.0

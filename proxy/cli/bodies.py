@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 import msgspec
@@ -24,8 +23,7 @@ from proxy.transcript import Message, Transcript, digest_of
 _WIDEST = 100  # characters of a message's first line
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuilt:
+class Rebuilt(msgspec.Struct, frozen=True):
     """One receipt's request: as it came, and as it was sent."""
 
     replayed: Replayed

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from proxy.errors import BadRequest, GoalkeeperError
 
@@ -15,12 +16,11 @@ _COMMIT = re.compile(r"[0-9a-fA-F]{4,40}")
 _SAFE = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false")
 
 
-@dataclass(frozen=True, slots=True)
-class Checkout:
+class Checkout(msgspec.Struct, frozen=True):
     """A working tree; answers are remembered, since the history doesn't change meanwhile."""
 
     top: Path
-    _told: dict[tuple[str, ...], str | None] = field(default_factory=dict)
+    _told: dict[tuple[str, ...], str | None] = {}
 
     @classmethod
     def at(cls, folder: Path) -> Checkout:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sqlite3
-from dataclasses import dataclass
+
+import msgspec
 
 from proxy.cli.main import settings_of
 from proxy.redaction import Sealer
@@ -15,8 +16,7 @@ from proxy.store.reads import Reads
 from proxy.store.schema import attach, migrate
 
 
-@dataclass(frozen=True, slots=True)
-class Data:
+class Data(msgspec.Struct, frozen=True):
     """The database and how to read it; without the key secret values stay tokens."""
 
     db: sqlite3.Connection

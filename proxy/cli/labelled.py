@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from proxy.clients import Profile, Profiles
 from proxy.dialects.stored import read_stored
@@ -27,8 +28,7 @@ LABELS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True):
     """One message of a session; the labels are empty where there are none."""
 
     role: str
@@ -40,8 +40,7 @@ class Turn:
     labelled: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(msgspec.Struct, frozen=True):
     """One session of a file."""
 
     id: str
@@ -51,8 +50,7 @@ class Session:
     client: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
+class Prediction(msgspec.Struct, frozen=True):
     """What the rules make of one turn with the role `user`."""
 
     session: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from proxy.assembly import MODEL_PATHS, Parts, build_pipeline, open_upstream
 from proxy.compaction.insertion import Insertion
@@ -38,8 +39,7 @@ class Exact(Counter):
         return self.message(message)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """What is to be planned."""
 
     body: bytes

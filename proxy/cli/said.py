@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,7 @@ from proxy.store import queries
 from proxy.transcript import HumanTurn, Message
 
 
-@dataclass(frozen=True, slots=True)
-class Talk:
+class Talk(msgspec.Struct, frozen=True):
     """Human turns of one conversation, and which client they came through."""
 
     name: str

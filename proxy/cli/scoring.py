@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+import msgspec
+
 from proxy.cli.labelled import LABELS, Prediction, Session, Turn
 
 _CORE = {"goal", "goal_change", "correction"}
@@ -54,8 +56,7 @@ class Tally:
         return rounded | {"right": self.right, "false": self.false, "missed": self.missed}
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
+class Mistake(msgspec.Struct, frozen=True):
     """One turn that went wrong; `kind` is one of KINDS, the worst first."""
 
     kind: str
@@ -70,7 +71,7 @@ class Mistake:
     @property
     def row(self) -> dict[str, object]:
         """The mistake as JSON."""
-        return {name: getattr(self, name) for name in Mistake.__slots__}
+        return {name: getattr(self, name) for name in Mistake.__struct_fields__}
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
 import yaml
 
 from proxy.clients.profile import Match, Profile, Profiles, Session, sealed
@@ -59,7 +60,7 @@ def _widened(client: Profile, generic: Profile) -> Profile:
         agent=both(client.session.agent, generic.session.agent),
         parent=both(client.session.parent, generic.session.parent),
     )
-    marks = replace(
+    marks = msgspec.structs.replace(
         client.marks,
         summarise_last=both(client.marks.summarise_last, generic.marks.summarise_last),
         summarise_system=both(client.marks.summarise_system, generic.marks.summarise_system),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from proxy.transcript import Message, Transcript
 
@@ -32,8 +33,7 @@ _TITLE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
+class Marks(msgspec.Struct, frozen=True):
     """What a client writes into its side calls; the generic rules hold besides."""
 
     summarise_last: tuple[re.Pattern[str], ...] = ()  # in the last user text, tools or not

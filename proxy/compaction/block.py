@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
+
+import msgspec
 
 from proxy.compaction import blocks
 from proxy.compaction.digest import LogLine
@@ -17,8 +18,7 @@ from proxy.pins.model import Entry, Pin
 from proxy.tokens import MESSAGE_TOKENS
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """Where a block stands: keys `start` up to `end` leave, turns `first` to `last` are told."""
 
     start: int
@@ -29,8 +29,7 @@ class Span:
     stripped: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(msgspec.Struct, frozen=True):
     """What a block is about: `pins` go to part one, all else to the work log."""
 
     pins: Sequence[Pin] = ()

@@ -7,7 +7,6 @@ after it came, and the user's words go behind the newest results, where nothing 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import blake2b
 
 import msgspec
@@ -26,8 +25,7 @@ from proxy.compaction.view import View
 from proxy.tokens import MESSAGE_TOKENS
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(msgspec.Struct, frozen=True):
     """What the provider is asked to condense: messages as they were sent, and the place that its block will take."""
 
     messages: tuple[bytes, ...]

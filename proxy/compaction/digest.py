@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -61,8 +60,7 @@ _SHORT_RESULT = 100  # characters of a result that is kept whole
 LineKind = Literal["step", "answer", "finding", "plan", "files"]
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(msgspec.Struct, frozen=True):
     """One line of the work log, and the shorter form that it takes when the log grows too long."""
 
     turn: int
@@ -71,8 +69,7 @@ class LogLine:
     short: str
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """One tool call with its result."""
 
     turn: int

@@ -6,7 +6,6 @@ Wordings: OpenAI, Anthropic, vLLM, llama.cpp, Gemini, OpenRouter, as their serve
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -28,8 +27,7 @@ _LIMIT = re.compile(
 _LONGEST = 8_000  # bytes of an error body that are read
 
 
-@dataclass(frozen=True, slots=True)
-class Overflow:
+class Overflow(msgspec.Struct, frozen=True):
     """A refusal for length; `window` and `prompt` are the server's figures in tokens, 0 when it gave none."""
 
     window: int = 0

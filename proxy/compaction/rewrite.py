@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.invariants import SYSTEM_ROLES
@@ -23,8 +24,7 @@ class Writer(Protocol):
         """Gives the message with `text` added."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True):
     """One message of a forwarded body: the client's own, ours, or the client's with our text added."""
 
     raw: bytes

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from proxy.compaction.blocks import one_line
 from proxy.errors import GoalkeeperError
@@ -30,8 +31,7 @@ class SummaryRejected(GoalkeeperError):
     code = "summary_rejected"
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(msgspec.Struct, frozen=True):
     """A validated summary of the turns of a span, with its price in tokens."""
 
     text: str

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -39,8 +38,7 @@ _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _blocks = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-@dataclass(frozen=True, slots=True)
-class Condensed:
+class Condensed(msgspec.Struct, frozen=True):
     """The provider's own block for the turns up to key `end`, and what it cost."""
 
     raw: str  # the whole message, as it was returned

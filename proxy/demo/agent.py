@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+import msgspec
 
 from proxy.demo import script
 from proxy.errors import UpstreamBroken
@@ -15,8 +15,7 @@ from proxy.errors import UpstreamBroken
 Message = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(msgspec.Struct, frozen=True):
     """One request of the conversation: what the agent sent, all that was ever said until then, and our headers."""
 
     sent: bytes

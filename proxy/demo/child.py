@@ -9,9 +9,10 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from proxy.errors import GoalkeeperError
 
@@ -22,8 +23,7 @@ _LISTENING = b"listening on "
 _ROOT = Path(__file__).parents[2]  # `-m proxy` finds this very package from here
 
 
-@dataclass(frozen=True, slots=True)
-class Goalkeeper:
+class Goalkeeper(msgspec.Struct, frozen=True):
     """How to call the command: data folder, the user's settings files, and an environment without settings."""
 
     data: Path

@@ -6,8 +6,9 @@ Everything in it is made up and always the same; nothing in it knows of Goalkeep
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from zlib import crc32
+
+import msgspec
 
 MODEL = "scripted-stand-in"
 ADMISSION = "I am a script, not a model: I answer the same whatever I read."
@@ -46,8 +47,7 @@ STEPS = 3  # tool turns a module: read, change, check
 TOOL_TURNS = len(_MODULES) * STEPS
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(msgspec.Struct, frozen=True):
     """What the user says before a module is worked on; `kind` is empty when it binds nothing."""
 
     module: int
@@ -87,8 +87,7 @@ AGENT_COMPACTS_BEFORE = 16  # the module before which the agent summarises by it
 STREAMED_EACH = 9  # every so many answers are streamed
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """One answer of the scripted model; without a tool it closes a part of the work."""
 
     text: str

@@ -104,8 +104,7 @@ def read_stream(stream: bytes) -> Answer:
     return _answer([blocks[index] for index in sorted(blocks)], finish, tally, complete=done or bool(finish))
 
 
-@dataclass(frozen=True, slots=True)
-class _Tally:
+class _Tally(msgspec.Struct, frozen=True):
     """Token counts so far; later events give running totals, and may leave out what they gave before."""
 
     input: int = 0

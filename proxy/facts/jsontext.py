@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 _BLANK = re.compile(r"[\s\x1e\ufeff]*")
 _decoder = json.JSONDecoder()
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(msgspec.Struct, frozen=True):
     """What can't be used, and where it stands."""
 
     line: int

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Literal
+
+import msgspec
 
 from proxy.facts.markdown import visible
 from proxy.secret_shapes import shapes_in
@@ -43,8 +44,7 @@ Outcome = Literal["added", "updated", "unchanged", "edited by hand", "title take
 Fact = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One entry: its heading, and what stands below it."""
 
     id: str

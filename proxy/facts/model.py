@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
@@ -94,8 +93,7 @@ class Fact(msgspec.Struct, frozen=True):
     edited: tuple[str, ...] = ()  # fields that a person changed: what the session says later leaves them alone
 
 
-@dataclass(frozen=True, slots=True)
-class FactChange:
+class FactChange(msgspec.Struct, frozen=True):
     """A new state of a fact: `new` when the pin wasn't there before, else what it became."""
 
     what: str  # new, superseded, closed, retracted, expired, active, narrowed
@@ -103,8 +101,7 @@ class FactChange:
     fact: Fact
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(msgspec.Struct, frozen=True):
     """A promoted fact, as a new session is told it."""
 
     id: str

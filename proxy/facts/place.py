@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 _FOLDER = re.compile(
     r"(?:working (?:directory|folder)|\bcwd\"?)\s{0,4}(?:is|:|=)\s{0,4}[`\"']?"
@@ -27,8 +28,7 @@ _ENVIRONMENT = re.compile(
 _READ = 200_000  # characters of one text that are looked at
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where the client works; "" for what it doesn't tell."""
 
     cwd: str = ""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
+
+import msgspec
 
 from proxy.facts.jsontext import Broken
 from proxy.facts.model import Fact
@@ -21,8 +22,7 @@ _QUOTED = re.compile(r"^[ \t]*>.*(?:\n|\Z)", re.MULTILINE)
 _DEPTH = 12  # levels of a GraphQL answer
 
 
-@dataclass(frozen=True, slots=True)
-class Pull:
+class Pull(msgspec.Struct, frozen=True):
     """A pull request, as far as an export tells of it."""
 
     name: str = ""  # owner/repository#number
@@ -31,8 +31,7 @@ class Pull:
     turned_down: bool = False  # closed without a merge
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True):
     """One review or comment."""
 
     line: int
@@ -45,8 +44,7 @@ class Said:
         return _name(self.value) or self.within
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
+class Export(msgspec.Struct, frozen=True):
     """What a file of reviews amounts to."""
 
     facts: tuple[tuple[int, Fact], ...]

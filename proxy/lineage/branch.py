@@ -23,12 +23,11 @@ class Session:
     branches: list[Branch] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class System:
+class System(msgspec.Struct, frozen=True):
     """A system text, as evidence."""
 
-    text: str = field(repr=False)
-    lines: frozenset[str] = field(repr=False)
+    text: str
+    lines: frozenset[str]
 
     @classmethod
     def of(cls, text: str) -> System:

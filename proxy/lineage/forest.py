@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 import msgspec
 from msgspec.structs import replace
@@ -21,8 +20,7 @@ SUB = b"sub"
 KEYS_KEPT = 40_000  # keys of all branches together: about 35 MB
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     """What a client's session id stands for: a session, or one sub-agent in it."""
 
     session: Session

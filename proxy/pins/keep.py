@@ -8,7 +8,9 @@ as excerpts, the longest first, the goal and the newest correction last.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from proxy.pins.model import Entry, Kind, Pin
 
@@ -25,8 +27,7 @@ _DEAR: tuple[Kind, ...] = ("correction", "goal")
 _WIDEST = 12  # characters of a token, at most: bounds the search for a length that fits
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(msgspec.Struct, frozen=True):
     """A pin and the text that is shown for it."""
 
     pin: Pin
@@ -34,8 +35,7 @@ class Shown:
     verbatim: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """A history entry and the text that is shown for it."""
 
     entry: Entry
@@ -43,8 +43,7 @@ class Line:
     full: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(msgspec.Struct, frozen=True):
     """What stays: pins and history in the order in which they were said, and what had to give way."""
 
     pins: tuple[Shown, ...]

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from proxy.pins.keep import Kept, Line, Shown, give_way
 from proxy.pins.match import judge
@@ -22,8 +24,7 @@ __all__ = ["Edit", "Kept", "Line", "Shown", "add", "amend", "fold", "give_way", 
 _HOLDS_OPEN = ("approval", "chatter", "question")  # what may be said while a one-off order is still being carried out
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(msgspec.Struct, frozen=True):
     """What a person changed by hand: a new pin (`text`, `kind`), or the end of one (`pin`)."""
 
     action: Literal["add", "close", "retract"]

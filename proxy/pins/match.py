@@ -7,9 +7,10 @@ what remains is pinned. The words of all languages stand in the rule files, the 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
+
+import msgspec
 
 from proxy.pins.model import Kind, Verdict
 from proxy.pins.quoted import ends_of, strip_quoted
@@ -73,8 +74,7 @@ _FILLER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
+class _Said(msgspec.Struct, frozen=True):
     """What a verdict depends on."""
 
     text: str

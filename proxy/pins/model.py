@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
+
+import msgspec
 
 Kind = Literal["goal", "correction", "constraint", "preference", "decision", "commitment", "fact"]
 Scope = Literal["once", "session", "project"]
@@ -20,8 +21,7 @@ class Status(StrEnum):
     EXPIRED = "expired"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """What the rules say about one human turn; `kind` None means history: said, but binding nothing."""
 
     kind: Kind | None
@@ -31,8 +31,7 @@ class Verdict:
     span: tuple[int, int] | None = None  # characters of the turn that bind; None = the whole turn
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
+class Pin(msgspec.Struct, frozen=True):
     """Words of the user that bind, verbatim, with their source and status."""
 
     id: str  # "p" and 11 hex digits: hash over turn key, span and occurrence; the same on every replay
@@ -57,8 +56,7 @@ class Pin:
         return self.status is Status.ACTIVE
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """A human turn that binds nothing: it goes to the work log as history."""
 
     key: bytes
@@ -69,8 +67,7 @@ class Entry:
     via: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(msgspec.Struct, frozen=True):
     """All that the human turns of a branch amount to, in the order in which they were said."""
 
     pins: tuple[Pin, ...] = ()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 MOST = 90  # characters of a turn that can be nothing but phrases
 SEPARATOR = "|"  # stands between the phrases of one line of a rule file
@@ -34,8 +35,7 @@ def comparable(lower: str) -> str:
     return plain(lower)
 
 
-@dataclass(frozen=True, slots=True)
-class Phrases:
+class Phrases(msgspec.Struct, frozen=True):
     """Phrases of a rule, and those that may stand beside them."""
 
     own: Mapping[str, bool]  # each phrase, and whether it is the rule's own

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import msgspec
@@ -53,8 +52,7 @@ class _Answer(msgspec.Struct, frozen=True):
     proposals: list[Proposed]
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(msgspec.Struct, frozen=True):
     """A proposal whose quote stands in the turn, from character to character."""
 
     kind: Kind

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from proxy.pins.phrases import comparable
 
@@ -38,8 +39,7 @@ def scripts_of(text: str) -> Script:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(msgspec.Struct, frozen=True):
     """A text made ready for matching: as written, in lower case, its scripts, and as phrases are compared."""
 
     text: str
@@ -54,8 +54,7 @@ class Subject:
         return cls(text, lower, scripts_of(text), comparable(lower))
 
 
-@dataclass(frozen=True, slots=True)
-class Matcher:
+class Matcher(msgspec.Struct, frozen=True):
     """Several patterns of one script and one kind of beginning in one expression."""
 
     script: Script  # the text must hold one of these; NONE = any text

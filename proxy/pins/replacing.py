@@ -7,8 +7,9 @@ asks for a sign of change in the new words and for a telling word that both text
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from proxy.pins.model import Pin, Status
 from proxy.pins.subject import clauses, denied_values, denies, sentences, subject_words, telling_words

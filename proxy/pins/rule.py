@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+import msgspec
 
 from proxy.pins.model import Kind, Scope
 from proxy.pins.phrases import Phrases
@@ -15,16 +16,14 @@ ACTS = ("retract", "close", "undo", "change", "replace")  # labels that act on o
 SCOPES = ("once", "session", "project")
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(msgspec.Struct, frozen=True):
     """A text that a rule file says something about, and where it stands."""
 
     text: str
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """One compiled rule; with `kind` None a turn that it decides is history, or it only adds its label."""
 
     name: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from proxy.errors import ConfigError
 from proxy.pins.reading import RuleReader
@@ -13,8 +14,7 @@ from proxy.pins.rule import Rule
 from proxy.pins.source import Document, Problem, read_yaml
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RuleSet:
+class RuleSet(msgspec.Struct, frozen=True, eq=False):
     """All rules in force, the highest priority first; compared by identity, so that verdicts can be cached."""
 
     rules: tuple[Rule, ...] = ()

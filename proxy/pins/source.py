@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """One mistake: where it stands, what is wrong, what was probably meant."""
 
     place: str  # file:line:column, "" for an inline rule
@@ -26,14 +25,13 @@ class Problem:
         return f"{text}; {self.suggestion}" if self.suggestion else text
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(msgspec.Struct, frozen=True):
     """A parsed file: its value, and the place of each key path."""
 
     value: Any
     file: str = ""
     prefix: str = ""  # stands before key paths of inline rules
-    places: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, str] = {}
     broken: Problem | None = None
 
     def place(self, key: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from proxy.pins.lifecycle import add
 from proxy.pins.match import applying, judge, own_words
@@ -16,8 +17,7 @@ from proxy.transcript import HumanTurn
 _GONE = (Status.SUPERSEDED, Status.RETRACTED)
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(msgspec.Struct, frozen=True):
     """One rule that speaks about a turn, and the words on which it does."""
 
     rule: str
@@ -27,8 +27,7 @@ class Reason:
     decides: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """What a turn did to an older pin; `part` is the clause that fell when the rest still holds."""
 
     turn: int
@@ -43,8 +42,7 @@ class Change:
         return bool(self.part) or self.status in _GONE
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """One human turn as it was judged, with the ledger after it."""
 
     turn: HumanTurn

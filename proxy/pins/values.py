@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 MOST = 4000  # characters that are looked at
 
@@ -109,8 +110,7 @@ _ADDRESS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(msgspec.Struct, frozen=True):
     """One value: `sort` is a date, a weekday, a unit …; values of one sort may replace each other."""
 
     sort: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
+
+from msgspec.structs import replace
 
 from proxy.store.rows import Batch, Learnt
 from proxy.store.sqlite import Store

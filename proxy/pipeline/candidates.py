@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+
+import msgspec
 
 from proxy.compaction.receipt import Receipt
 from proxy.exchange import Call
@@ -16,8 +17,7 @@ from proxy.store.rows import now
 from proxy.transcript import Answer, HumanTurn
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """One turn that is asked about."""
 
     call: Call
@@ -27,15 +27,14 @@ class Question:
     asked: str
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """How it went: in one word, with the model's answer, what is believed of it, and what was dropped."""
 
     word: str
     status: int = 0
-    answer: Answer = field(default_factory=Answer)
+    answer: Answer = msgspec.field(default_factory=Answer)
     kept: tuple[Proposal, ...] = ()
-    dropped: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = msgspec.field(default_factory=Counter)
 
 
 def receipt_of(question: Question, asked: Asked, model: str, usd: float | None) -> Receipt:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections import OrderedDict
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+
+import msgspec
 
 from proxy.dialects.base import Dialect
 from proxy.errors import GoalkeeperError
@@ -54,8 +55,7 @@ _PAUSE_SECONDS = 300.0  # after an answer that says that asking again is no use 
 _REMEMBERED = 10_000  # turns that were asked about
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(msgspec.Struct, frozen=True):
     """How the model is reached: through a sender, in a dialect, with a key of its own or the request's credentials."""
 
     sender: Sender

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 
+import msgspec
 from msgspec.structs import replace
 
 from proxy.clients import Profiles
@@ -53,8 +53,7 @@ _ON_ITS_WAY_SECONDS = 0.002  # what a quiet request brings is written down this 
 _SUMMARIZE_AT = 0.8  # of the trigger: from here on a summary for the next cut is prepared
 
 
-@dataclass(frozen=True, slots=True)
-class Equipment:
+class Equipment(msgspec.Struct, frozen=True):
     """What a pipeline works with."""
 
     settings: Settings

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 from msgspec.structs import replace
 
 from proxy.compaction.blocks import user_words
@@ -37,8 +37,7 @@ _MODELS = 256  # model names whose limits are remembered
 _DIGITS = 9  # of a budget header that can be meant
 
 
-@dataclass(frozen=True, slots=True)
-class Planner:
+class Planner(msgspec.Struct, frozen=True):
     """Plans requests of one dialect."""
 
     settings: Settings
@@ -48,7 +47,7 @@ class Planner:
     journal: Journal
     summarizer: Summarizer
     tools: Tools
-    _limits: dict[str, ModelLimits] = field(default_factory=dict, repr=False)
+    _limits: dict[str, ModelLimits] = {}
 
     async def planned(self, passage: Passage, case: Case) -> Passage:
         """Plans what goes out for a linked request. Raises InvalidRewrite, StoreError."""

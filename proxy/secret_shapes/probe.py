@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import AnyStr, NamedTuple
+
+import msgspec
 
 
 class Secret(NamedTuple):
@@ -20,8 +21,7 @@ _ASCII = bytes(range(128))
 _HUMAN = 64 << 10  # characters
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(msgspec.Struct, frozen=True):
     """A text with the same positions as bytes, one a character: to search bytes is faster."""
 
     text: str

@@ -10,7 +10,6 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +62,7 @@ _OVERLAP = 4096
 Key = tuple[Any, ...]  # what names a row: its rowid, or the primary key of a table without one
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(msgspec.Struct, frozen=True):
     """What is to be forgotten: sessions with all that belongs to them, or words wherever they stand."""
 
     sessions: tuple[str, ...] = ()
@@ -73,16 +71,15 @@ class Wish:
     person: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What a wish means: whole sessions, whole facts, and rows by table in which words are taken out."""
 
     sessions: tuple[str, ...]
     facts: tuple[str, ...]
     messages: int  # of the sessions; those that other sessions share stay
     receipts: int
-    redacted: dict[str, tuple[Key, ...]] = field(default_factory=dict)  # table → its rows
-    until: dict[str, Key] = field(default_factory=dict, compare=False)  # the newest row of tables that only grow
+    redacted: dict[str, tuple[Key, ...]] = {}  # table → its rows
+    until: dict[str, Key] = {}  # the newest row of tables that only grow
 
     @property
     def nothing(self) -> bool:

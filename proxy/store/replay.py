@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
@@ -162,16 +161,14 @@ def _begins(start: Sequence[Message], whole: Sequence[Message]) -> bool:
     return [m.digest for m in start] == [m.digest for m in whole[: len(start)]]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """One thing that a stored receipt promises and the store doesn't bear out."""
 
     receipt: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(msgspec.Struct, frozen=True):
     """What a check of all receipts found; receipts of side calls keep no path and aren't rebuilt."""
 
     receipts: int

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
+
+import msgspec
 
 from proxy.store.erasure import drop_facts, drop_secrets, drop_session
 from proxy.store.fact_edits import folder_of
@@ -16,15 +17,14 @@ from proxy.store.views import rewrite
 _NEVER: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class FactPolicy:
+class FactPolicy(msgspec.Struct, frozen=True):
     """How long facts are kept: days since their last change by `kind/status`, `status` or `kind`; others for ever.
 
     When facts and history are above `max_bytes`, the longest ended go first. What was promoted, and what is active
     without a number of days, never goes by itself.
     """
 
-    days: Mapping[str, int] = field(default_factory=lambda: _NEVER)
+    days: Mapping[str, int] = msgspec.field(default_factory=lambda: _NEVER)
     max_bytes: int = 0  # 0 = no bound
 
     def limit(self, kind: str, status: str) -> int | None:
@@ -35,8 +35,7 @@ class FactPolicy:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Purged:
+class Purged(msgspec.Struct, frozen=True):
     """What a purge took away."""
 
     sessions: int

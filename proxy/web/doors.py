@@ -22,8 +22,7 @@ JSON = "application/json"
 WILDCARDS = ("0.0.0.0", "::", "[::]")  # noqa: S104 (compared with, not bound to)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """What a door answers."""
 
     status: int
@@ -45,15 +44,14 @@ class Readiness:
         return all(self.parts.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Doors:
+class Doors(msgspec.Struct, frozen=True):
     """Answers everything that isn't the model's API, after looking at Host and token."""
 
     server: Server
     readiness: Readiness
     counters: Counters
-    lists: Mapping[str, Lister] = field(default_factory=dict)  # /admin/NAME?…
-    items: Mapping[str, Shower] = field(default_factory=dict)  # /admin/NAME/ID
+    lists: Mapping[str, Lister] = {}  # /admin/NAME?…
+    items: Mapping[str, Shower] = {}  # /admin/NAME/ID
 
     def answer(self, method: str, target: str, host: str, authorization: str) -> Page:
         """Answers one request. Raises ForbiddenHost, Unauthorized, NotFound, BadRequest."""

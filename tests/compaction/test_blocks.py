@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from proxy.compaction.blocks import ended_mark, escape, fenced, history_line, one_line, span, user_words, work_log
 from proxy.pins.keep import Shown
