@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Collection, Sequence
 
 import msgspec
 
 from proxy.clients import Profiles
 from proxy.compaction.draft import Memory
+from proxy.compaction.insertion import Insertion
 from proxy.dialects.base import Dialect
 from proxy.lineage import Engine, Link
 from proxy.lineage.keys import KeyReader, Request
@@ -72,8 +74,9 @@ class Branches:
                 continue
             engine.restore(loaded.stored, messages, profiles.named(record.profile))
             refused = self._store.quarantined(record.id)
-            memory = Memory(insertions=loaded.insertions, refused=refused)
             good = tuple(one.id for one in loaded.insertions if one.id not in refused)
+            strict = alternating(loaded.insertions, refused, good)
+            memory = Memory(insertions=loaded.insertions, refused=refused, strict=strict)
             self._states[record.id] = BranchState(memory, stored=messages, good=good)
 
     def _messages(self, scope: Scope, loaded: Loaded) -> tuple[Message, ...] | None:
@@ -107,3 +110,12 @@ class Branches:
         if len(self._states) > _BRANCHES:
             self._states.popitem(last=False)
         return state
+
+
+def alternating(insertions: Sequence[Insertion], refused: Collection[str], good: Collection[str]) -> bool:
+    """Whether an upstream that refused insertions wants roles to alternate.
+
+    It has taken none that is a message of its own: one that has minds their text, not their role.
+    """
+    own = {one.id for one in insertions if one.placement == "message"}
+    return not own.isdisjoint(refused) and own.isdisjoint(good)

@@ -24,7 +24,7 @@ from proxy.lineage.keys import KeyReader, Request, text_of
 from proxy.lineage.records import Changes
 from proxy.pins.lifecycle import Edit, add, amend, fold
 from proxy.pins.rules import RuleSet
-from proxy.pipeline.branches import Branches
+from proxy.pipeline.branches import Branches, alternating
 from proxy.pipeline.case import BranchState, Case, Quiet, Scope, Track
 from proxy.pipeline.measuring import Measure
 from proxy.pipeline.recording import Recorder, batch_of, session_of, source_of
@@ -309,10 +309,8 @@ class Conversations:
             return
         state = case.track.state
         memory = state.memory
-        own = {one.id for one in memory.insertions if one.placement == "message"}
         state.good = tuple(one for one in state.good if one not in ids)
-        # An upstream that took one message of ours before doesn't mind its role: it was the text.
-        strict = memory.strict or (bool(own & ids) and not own & set(state.good))
+        strict = memory.strict or alternating(memory.insertions, ids, state.good)
         state.memory = replace(memory, refused=memory.refused | ids, strict=strict)
         rows = tuple((case.branch, identity) for identity in sorted(ids))
         self._store.submit(Batch(tenant=case.scope.tenant, namespace=case.scope.namespace, quarantine=rows))

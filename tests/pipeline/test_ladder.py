@@ -61,3 +61,15 @@ def test_a_refused_second_cut_leaves_the_first_one_in_its_place(world: World) ->
     assert not any(done.flags & {"invalid_rewrite", "failed_open"} for done in later)
     assert [done.sink.status for done in later] == [200] * len(later)
     assert world.size_of(later[-1].forwarded) <= BUDGET
+
+
+def test_that_roles_have_to_alternate_is_still_known_after_a_restart(world: World) -> None:
+    agent = begun()
+    works(world, agent, 5)
+    world.refusals = 1
+    refused = works(world, agent, 6)
+    assert [done.receipt["attempts"] for done in refused].count(2) == 1
+    world.restart()
+    cut = next(done for done in works(world, agent, 6) if done.receipt["compaction"])
+    roles = [message["role"] for message in wire.messages(cut.forwarded)]
+    assert roles == ["system", "user", *["assistant", "tool"] * (len(roles) // 2 - 1)]
