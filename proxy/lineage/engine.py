@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from itertools import pairwise
 
 from msgspec.structs import replace
 
 from proxy.lineage.answers import Answers
 from proxy.lineage.branch import Branch, System
-from proxy.lineage.emissions import lines_of
 from proxy.lineage.flat import flat_branches, flat_parts, flat_text
 from proxy.lineage.forest import Forest
-from proxy.lineage.index import client_hash, pair_hash, strong_hash
-from proxy.lineage.keys import CallLike, KeyReader, Reader, Request, hashed, text_of
+from proxy.lineage.index import client_hash
+from proxy.lineage.keys import CallLike, KeyReader, Reader, Request
+from proxy.lineage.known_paths import standing, unanswered, walked, whole_path
 from proxy.lineage.link import Evidence, Link
 from proxy.lineage.linking import Linker
+from proxy.lineage.lookups import hashes_of
 from proxy.lineage.notice import by_notice
 from proxy.lineage.records import Changes, StoredBranch
 from proxy.lineage.search import Found, Search, exact, one
@@ -118,23 +118,7 @@ class Engine:
 
     def lookups(self, request: Request) -> tuple[bytes, ...]:
         """Gives the hashes under which a store may know branches that matter here; none when memory suffices."""
-        if self._at_hand(request):
-            return ()
-        found = dict.fromkeys(reversed(request.chain))
-        keys = request.keys
-        found.update(dict.fromkeys(strong_hash(key.strong) for key in reversed(keys) if key.strong))
-        found.update(dict.fromkeys(pair_hash(first, second) for first, second in pairwise(keys)))
-        if keys:
-            found[keys[-1].hash] = None
-        for key in keys:
-            text = "" if key.kind == "c" else text_of(request.transcript.messages[key.message], key)
-            found.update(dict.fromkeys(line for line, _ in lines_of(text)))
-            if key.kind == "o":
-                found[hashed("o", text)] = None
-        if request.client is not None:
-            ids = (request.client.id, request.client.parent)
-            found.update(dict.fromkeys(client_hash(name) for name in ids if name))
-        return tuple(found)
+        return () if self._at_hand(request) else hashes_of(request)
 
     # --- where to look -----------------------------------------------------------------------------------------------
 
@@ -220,12 +204,12 @@ class Engine:
         if request.side:
             # A branch with a base knows more than one that only looks alike: between them the words must prove it.
             plain = request.side == "summary" and not any(branch.base for branch in search.deepest[1])
-            whole = self._whole_path(request, search) if plain else None
+            whole = whole_path(search) if plain else None
             return self._linker.attach(whole, search) if whole is not None else self._linker.unattached(request)
         task = self._task(request, system, search) or self._cut(request, system, search)
         if task is not None:
             return task
-        waiting = self._unanswered(request, search) or self._whole_path(request, search)
+        waiting = unanswered(search) or whole_path(search)
         return self._linker.attach(waiting, search) if waiting is not None else None
 
     def _by_proof(self, request: Request, system: System, search: Search) -> Link | None:
@@ -239,7 +223,7 @@ class Engine:
             return replace(link, candidates=_sessions(found.branches))
         found.branches = search.narrowed(found.branches)
         if one(found.branches):
-            return self._linker.attach(self._standing(search, found), search)
+            return self._linker.attach(standing(search, found), search)
         return self._linker.tie(found, search)
 
     def _flat(self, request: Request, search: Search) -> Link:
@@ -279,25 +263,6 @@ class Engine:
         link = self._linker.begin(request, system, "new", "note of a cut, several sessions")
         return replace(link, candidates=_sessions(branches))
 
-    @staticmethod
-    def _unanswered(request: Request, search: Search) -> Found | None:
-        place, holders = search.deepest
-        if not 0 < place < len(request.keys) or request.keys[place].kind != "u":
-            return None
-        waiting = [branch for branch in holders if len(branch.keys) == place and not branch.answered]
-        return Found(waiting, place, "chain", "unanswered opening") if len(waiting) == 1 else None
-
-    @staticmethod
-    def _whole_path(request: Request, search: Search) -> Found | None:
-        for place in range(search.deepest[0], 0, -1):
-            if place == len(request.keys) or not any(key.kind in "ac" for key in request.keys[:place]):
-                continue
-            whole = [branch for branch in search.holders(place) if branch.requested <= place and not branch.base]
-            whole = exact(whole, search.system)
-            if whole:
-                return Found(whole, place, "chain", "whole path") if len(whole) == 1 else None
-        return None
-
     # --- client ids --------------------------------------------------------------------------------------------------
 
     def _by_client(self, request: Request, system: System, client: ClientId) -> Link:
@@ -335,38 +300,11 @@ class Engine:
                 return link
         found = search.run() if request.side != "flat" else None
         if found is not None:
-            found = self._standing(search, found)
-        found = found or self._walked(search)
+            found = standing(search, found)
+        found = found or walked(search)
         if found is not None:
             return self._linker.attach(found, search)
         return self._without_path(request, system, search, within)
-
-    @staticmethod
-    def _standing(search: Search, found: Found) -> Found:
-        """Gives, of a session whose history seems gone, what stands whole at the head: that wasn't taken away.
-
-        A path with something of the model's in it; who asks for a summary may leave out its end.
-        """
-        place, holders = search.deepest
-        sessions = {branch.session for branch in found.branches}
-        if found.place or not any(key.kind in "ac" for key in search.request.keys[:place]):
-            return found
-        whole = [b for b in holders if b.session in sessions and (b.requested <= place or search.request.side)]
-        return Found(whole, place, "chain", "whole path") if whole else found
-
-    @staticmethod
-    def _walked(search: Search) -> Found | None:
-        """Inside a session a whole known path, or a known one with an answer in it, needs no proof."""
-        place, holders = search.deepest
-        if not place:
-            return None
-        whole = [branch for branch in holders if branch.requested <= place]
-        if whole:
-            return Found(whole, place, "chain", f"whole path {place}/{len(search.request.keys)}")
-        akin = exact(holders, search.system)
-        if akin and any(key.kind in "ac" for key in search.request.keys[:place]):
-            return Found(akin, place, "chain", f"prefix {place}/{len(search.request.keys)}")
-        return None
 
     def _without_path(self, request: Request, system: System, search: Search, within: list[Branch]) -> Link:
         akin = exact(within, system)
