@@ -64,11 +64,13 @@ def _from_pypi(package: Package, cache: Path) -> None:
 
 
 def _python() -> str:
-    """Gives a Python that the pickiest of them works with, else our own."""
-    own = sorted(Path.home().glob(".pyenv/versions/3.1[2-9]*/bin/python3"), reverse=True)  # pyenv's names may be shims
-    for found in (*map(shutil.which, ("python3.13", "python3.12")), *map(str, own)):
-        if found and not subprocess.run([found, "-c", "import ensurepip"], capture_output=True, check=False).returncode:
-            return found
+    """Gives a Python that all of them work with (OpenHands needs 3.12, aider takes no newer one), else our own."""
+    for name in ("3.12", "3.13"):
+        own = sorted(Path.home().glob(f".pyenv/versions/{name}*/bin/python3"))  # pyenv's names may be shims
+        for found in (shutil.which(f"python{name}"), *map(str, own)):
+            command = [found or "", "-c", "import ensurepip"]
+            if found and not subprocess.run(command, capture_output=True, check=False).returncode:
+                return found
     return sys.executable
 
 
