@@ -106,9 +106,10 @@ def _identity(draft: Draft, span: Span, form: str, content: Content) -> str:
     pins = (pin.id for pin in (*content.pins, *content.withdrawn))
     told = "|".join((*pins, *(entry.key.hex() for entry in content.entries)))
     seed = f"{form}|{span.start}|{span.end}|{draft.view.anchor(span.end)}|{span.first}|{span.last}|{told}"
-    replaced = {old for one in draft.insertions for old in one.replaces}
-    while (identity := blake2b(seed.encode(), digest_size=6).hexdigest()) in replaced:
-        seed += "|again"  # by the old id the words would leave with the next body: what stands took over from it
+    # By an id that stands, or that what stands took over from, the store and the next body would mean the old words.
+    taken = {name for one in draft.insertions for name in (one.id, *one.replaces)}
+    while (identity := blake2b(seed.encode(), digest_size=6).hexdigest()) in taken:
+        seed += "|again"
     return identity
 
 
