@@ -21,9 +21,10 @@ from proxy.transcript import HumanTurn, Message, Transcript
 
 
 class Told(msgspec.Struct, frozen=True):
-    """A body of the client's own bytes whose tokens were only guessed, and what the upstream counted."""
+    """A body whose tokens were only guessed, the ids of the insertions in it, and what the upstream counted."""
 
     messages: tuple[Message, ...]
+    standing: tuple[str, ...]
     tokens: int
 
 

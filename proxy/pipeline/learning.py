@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from proxy.compaction.rewrite import removed
 from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.case import Case, Told, Track
 from proxy.pipeline.journal import Journal
@@ -28,8 +29,8 @@ def learn(passage: Passage, answer: Answer, calibrations: Calibrations, journal:
         passage.flagged("truncated_silently", note)
         if not before.truncated:
             journal.truncated(passage, note)
-    own = not (case.exact or passage.rewritten or passage.standing)
-    state.told = Told(case.transcript.messages, prompt_tokens) if own else None
+    guessed = not case.exact and not passage.held
+    state.told = Told(case.transcript.messages, passage.standing, prompt_tokens) if guessed else None
     if not case.exact:
         return
     estimate = passage.estimate
@@ -47,7 +48,10 @@ def catch_up(case: Case, track: Track, calibrations: Calibrations) -> None:
         return
     state.told = None
     size = len(told.messages)
-    if view.messages[:size] == told.messages:
-        estimate = view.overhead + sum(view.tokens[:size])
+    stood = [one for one in state.memory.insertions if one.id in told.standing]
+    if view.messages[:size] == told.messages and len(stood) == len(told.standing):
+        gone = removed(stood, view)
+        kept = [tokens for place, tokens in enumerate(view.tokens[:size]) if place not in gone]
+        estimate = view.overhead + sum(kept) + sum(one.tokens for one in stood)
         if calibrations.reported(case.transcript.model, estimate, told.tokens):
             state.memory = replace(state.memory, estimate=estimate, reported=told.tokens)

@@ -29,6 +29,13 @@ FOUND: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("forks", {"who": 1, "sizes": [5000, 5000]}),
         ("retries", {"who": 3, "marked": True}),
     ],
+    "it counts as well where words were put back into that beginning": [
+        ("start", {"ids": False, "strong": True, "stream": False, "factor": 1.2, "reports": True, "when": "never"}),
+        ("says", {"who": 3, "kind": "preference", "sizes": [300]}),
+        ("compacts", {"who": 3, "tail": 2, "sizes": []}),
+        ("slides", {"who": 3, "keep": 2, "goal": True, "sizes": [3000, 3000, 5000]}),
+        ("says", {"who": 3, "kind": "changed", "sizes": [40, 1200]}),
+    ],
 }
 
 
