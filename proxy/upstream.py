@@ -42,7 +42,6 @@ _NOT_FORWARDED = HOP_BY_HOP | {"host", "content-length", "expect"}
 _OURS = "x-goalkeeper-"
 _BODILESS = ("GET", "HEAD", "OPTIONS", "TRACE")
 _BUFFER_BYTES = 1 << 20
-_JOINED_BYTES = 64 << 10  # a body up to this size leaves in one packet with its headers
 _INTERIM = (100, 102, 103)  # not yet the answer: RFC 9110 15.2; 101 can't come, as no Upgrade is ever sent
 _STALE_SECONDS = 1.0
 _HEAD_BYTES = 64 << 10  # longest header line that we take: cookies and rate limit headers grow
@@ -198,7 +197,7 @@ class Upstream:
                 max_line_size=_HEAD_BYTES,
                 max_field_size=_HEAD_BYTES,
             )
-            _write(transport, head, body)
+            transport.writelines((head, body))  # in one packet, so that the upstream wakes once
             protocol.start_timeout()
             message, content = await protocol.read()
             while message.code in _INTERIM:
@@ -251,14 +250,6 @@ def _wires(connection: Connection) -> tuple[ResponseHandler, asyncio.Transport]:
     if protocol is None or transport is None:
         raise aiohttp.ServerDisconnectedError
     return protocol, transport
-
-
-def _write(transport: asyncio.Transport, head: bytes, body: bytes) -> None:
-    if len(body) <= _JOINED_BYTES:
-        transport.write(head + body)
-    else:
-        transport.write(head)
-        transport.write(body)
 
 
 def _kept(headers: Iterable[tuple[str, str]], dropped: frozenset[str], prefix: str = "\0") -> list[tuple[str, str]]:
