@@ -26,7 +26,7 @@ from proxy.store.writes import Writer
 T = TypeVar("T")
 _GROUP = 64  # batches in one transaction
 _TRIES = 6  # times ten seconds of waiting for another process's transaction
-_QUIET_SECONDS = 0.1  # a page is written anew when nothing was queued for so long,
+_QUIET_SECONDS = 0.5  # a page is written anew when nothing was queued for so long,
 _STALE_SECONDS = 2.0  # or when it is behind for so long
 _SHARE = 20  # a page that took long is written again no sooner than after so many times that
 _LISTING_TIME = timedelta(seconds=2)  # far more than it takes from a commit to its lines in the JSONL view
