@@ -87,21 +87,26 @@ class Engine:
         self._forest.tick()
         return self._linker.extend(branch, request, self._system(request.transcript.system_text), match, "a glance")
 
-    def alone(self, branch_id: str, messages: Sequence[Message]) -> bool:
+    def alone(self, branch_id: str, messages: Sequence[Message], *, again: bool = False) -> bool:
         """Whether a branch's newest request is these messages, and no other branch can claim what goes on from them.
 
-        Only a path that something of the model's stands in, with nothing cut off before it, is told from others.
+        Only a path that something of the model's stands in, with nothing cut off before it, is told from others. Sent
+        `again` as they are, they belong to the branch also where others went on from them.
         """
         branch = self._forest.branches.get(branch_id)
         path = branch.path if branch is not None else None
         if branch is None or path is None or not path.chain or branch.base or branch.pending or not branch.alive:
             return False
-        return (
-            len(path.digests) == len(messages)
-            and path.digests[-1] == messages[-1].digest
-            and list(self._forest.index.chain.get(path.chain[-1])) == [branch]
-            and any(key.kind in "ac" for key in path.keys)
-        )
+        if len(path.digests) != len(messages) or path.digests[-1] != messages[-1].digest:
+            return False
+        chain = self._forest.index.chain
+        holders = chain.get(path.chain[-1])
+        spoken = next((place for place in range(len(path.keys), 0, -1) if path.keys[place - 1].kind in "ac"), 0)
+        if not again or not spoken:
+            return bool(spoken) and list(holders) == [branch]
+        same = [one for one in holders if one.path is not None and one.path.digests == path.digests]
+        waiting = [one for one in chain.get(path.chain[spoken - 1]) if one.answered and len(one.keys) == spoken]
+        return same == [branch] and not waiting
 
     def restore(self, stored: StoredBranch, messages: Sequence[Message], profile: Reader) -> None:
         """Takes a branch from a store, with the messages of its newest request."""

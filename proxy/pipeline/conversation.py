@@ -111,12 +111,15 @@ class Conversations:
             else self._tracked(case, state, self.measure.guessed(transcript, state, case.new_from))
         )
 
-    def unmoved(self, quiet: Quiet) -> bool:
-        """Whether a quiet request is its branch's newest, nobody changed its pins, and no other branch is like it."""
+    def unmoved(self, quiet: Quiet, *, again: bool) -> bool:
+        """Whether a quiet request is its branch's newest, nobody changed its pins, and no other branch is like it.
+
+        `again`: it has come once more as it was.
+        """
         branch, state, messages = quiet.case.branch, quiet.track.state, quiet.messages
         newest = self._branches.get(branch) is state and state.stored == messages
         edited = state.edit_mark != self._store.edits.value
-        return newest and not edited and self._branches.engine(quiet.case.scope).alone(branch, messages)
+        return newest and not edited and self._branches.engine(quiet.case.scope).alone(branch, messages, again=again)
 
     def _linked(self, call: Call, transcript: Transcript, receipt: str) -> tuple[Case, BranchState | None]:
         """Links a request to its branch; no state where it belongs to no branch's path."""

@@ -56,7 +56,7 @@ class Glance:
             _same_request(known.case.transcript, transcript)
             and known.headers == _telling(call.headers)
             and not known.track.state.memory.insertions
-            and self._conversations.unmoved(known)
+            and self._conversations.unmoved(known, again=known.messages == transcript.messages)
         )
 
     def forget(self) -> None:

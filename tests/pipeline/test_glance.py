@@ -135,3 +135,21 @@ def test_after_a_change_of_rules_or_profiles_every_request_is_looked_at(world: W
     agent = begun(world)
     cast("Pipeline", world._proxy).use(RULES, PROFILES)
     assert not glanced(world, agent)
+
+
+def test_what_is_sent_again_is_known_also_where_another_branch_went_on_from_it(world: World) -> None:
+    agent = begun(world)
+    step(world, agent)
+    again, headers, answer = agent.request(), agent.headers(), agent.reads([400])
+    world.send(again, headers, answer)
+    agent.take(answer, [400])
+    step(world, agent)  # the branch goes on: what is sent now is taken back, and gets one of its own
+    assert world.send(again, headers, answer).receipt["relation"] == "rewound"
+    done = world.send(again, headers, answer)
+    assert (done.receipt["relation"], done.forwarded) == ("resend", again)
+    pipeline = cast("Pipeline", world._proxy)
+    call = Call("POST", "/v1/chat/completions", headers, again)
+    quiet = pipeline._glance.find(call, pipeline._dialect.parse(again), FAR)
+    assert quiet is not None
+    assert quiet.case.link.branch == done.receipt["track"]
+    assert not glanced(world, agent)  # the other one can go on as well
