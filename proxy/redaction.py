@@ -112,7 +112,7 @@ class Sealer:
 
     def leaves(self, text: str) -> bool:
         """Whether a text is stored as it is."""
-        return _MARK not in text and not (self.enabled and self._found(text))
+        return not text or (_MARK not in text and not (self.enabled and self._found(text)))
 
     def seal_json(self, text: str) -> tuple[str, list[Sealed]]:
         """Seals JSON text so that the result is JSON; a text that can't be masked piecewise is sealed whole."""

@@ -11,7 +11,7 @@ from proxy.compaction.budget import Budget, Mode
 from proxy.compaction.insertion import Insertion
 from proxy.compaction.invariants import Invariant
 from proxy.compaction.presence import Presence, presence
-from proxy.compaction.rewrite import Writer, removed
+from proxy.compaction.rewrite import Writer, size
 from proxy.compaction.summary import Summary
 from proxy.compaction.thinking import Condensed
 from proxy.compaction.validity import of_dialect
@@ -97,9 +97,7 @@ class Draft(msgspec.Struct, frozen=True):
         chosen = self.insertions if insertions is None else insertions
         names = tuple(one.id for one in chosen)
         if names not in self._sizes:
-            tokens = self.view.tokens
-            left = sum([tokens[index] for index in removed(chosen, self.view)])
-            self._sizes[names] = self.view.total() - left + sum(one.tokens for one in chosen)
+            self._sizes[names] = size(chosen, self.view)
         return self._sizes[names]
 
     def predict(self, insertions: Sequence[Insertion] | None = None) -> int:

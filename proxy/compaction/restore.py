@@ -105,7 +105,7 @@ def _place(draft: Draft) -> tuple[int, Placement]:
     goals = {pin.key for pin in view.ledger.pins if pin.kind == "goal"}
     behind = next((end for end in range(1, len(view.keys)) if view.opens_message(end)), 0)
     if first.kind == "u" and first.hash in goals and behind:
-        return behind, "into_previous" if strict else "message"
+        return behind, "message"
     if view.messages[first.message].role == "user" and strict:
         return 0, "into_next"
     return 0, "message"

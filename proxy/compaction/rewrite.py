@@ -71,6 +71,15 @@ def removed(insertions: Sequence[Insertion], view: View) -> frozenset[int]:
     return frozenset([index for index in gone if messages[index].role not in SYSTEM_ROLES])
 
 
+def size(insertions: Sequence[Insertion], view: View) -> int:
+    """Gives the tokens of the body with these insertions, by our own estimate."""
+    return (
+        view.total()
+        - sum([view.tokens[index] for index in removed(insertions, view)])
+        + sum([one.tokens for one in insertions])
+    )
+
+
 def apply(insertions: Sequence[Insertion], view: View, writer: Writer, *, alternate: bool = False) -> tuple[Piece, ...]:
     """Gives the forwarded messages: the client's own bytes, and each insertion at its place.
 

@@ -57,7 +57,7 @@ _whole = msgspec.json.Decoder(_Reply)
 _many = msgspec.json.Decoder(list[_Reply])
 _DONE = b"[DONE]"
 _string = msgspec.json.Decoder(str)
-_OPENING, _BETWEEN, _CLOSING = b"data: ", b"\n\ndata: ", b"\n\ndata: [DONE]\n\n"
+_OPENING, _BETWEEN, _LAST = b"data: ", b"\n\ndata: ", b"[DONE]\n\n"
 _CONTENT = re.compile(rb'"content": ?"((?:[^"\\]|\\.)*)"')
 _FIRST = 4  # events among which one has to show what the others look like
 _RUN = 16  # events alike from which it pays to read them as one
@@ -144,12 +144,13 @@ def read_whole(body: bytes) -> Answer:
 
 def read_stream(stream: bytes) -> Answer:
     """Puts the deltas of the first choice together; a stream is complete when a finish reason or [DONE] came."""
-    heard = _Heard()
-    rest = _runs(stream, heard)
-    chunks: Iterable[_Reply] | None = _at_once(rest)
-    done = chunks is not None
+    heard, done = _Heard(), True
+    # No line break stands inside JSON as it is, so this is found between two events and nowhere else.
+    events = stream[len(_OPENING) :].split(_BETWEEN) if stream.startswith(_OPENING) else []
+    taken = _runs(events, heard)
+    chunks: Iterable[_Reply] | None = _at_once(events[taken:])
     if chunks is None:
-        found = sse.events(rest)
+        found = sse.events(_OPENING + _BETWEEN.join(events[taken:]) if taken else stream)
         payloads = [data for data in found if data != _DONE]
         done, chunks = len(payloads) < len(found), _chunks(payloads)
     heard.take(chunks)
@@ -158,12 +159,8 @@ def read_stream(stream: bytes) -> Answer:
     return _answer(text, calls, heard.finish, refusal, heard.usage, complete=done or bool(heard.finish))
 
 
-def _runs(stream: bytes, heard: _Heard) -> bytes:
-    """Takes leading events that are alike but for their bit of text as one; gives the rest of the stream."""
-    if not stream.startswith(_OPENING):
-        return stream
-    # No line break stands inside JSON as it is, so this is found between two events and nowhere else.
-    events = stream[len(_OPENING) :].split(_BETWEEN)
+def _runs(events: list[bytes], heard: _Heard) -> int:
+    """Takes leading events that are alike but for their bit of text as one; gives how many events were taken."""
     place = looked = 0
     while looked < _FIRST and place < len(events) - 1 and (chunk := _chunk(events[place])) is not None:
         alike = _alike(events, place, chunk)
@@ -174,7 +171,7 @@ def _runs(stream: bytes, heard: _Heard) -> bytes:
         else:
             heard.take((chunk,))
             place, looked = place + 1, looked + 1
-    return _OPENING + _BETWEEN.join(events[place:]) if place else stream
+    return place
 
 
 def _alike(events: list[bytes], first: int, chunk: _Reply) -> list[bytes]:
@@ -215,14 +212,12 @@ def _unquoted(strings: list[bytes]) -> str | None:
     return None
 
 
-def _at_once(stream: bytes) -> list[_Reply] | None:
-    """Reads a whole stream of plain events as one list; None for any other."""
-    if not (stream.startswith(_OPENING) and stream.endswith(_CLOSING)):
+def _at_once(events: list[bytes]) -> list[_Reply] | None:
+    """Reads plain events, to the end of their stream, as one list; None for any other."""
+    if not events or events[-1] != _LAST:
         return None
-    # Inside JSON no line break stands as it is: what lies between two events is what lies between two items.
-    items = stream[len(_OPENING) : -len(_CLOSING)].replace(_BETWEEN, b",")
     with suppress(msgspec.DecodeError, UnicodeDecodeError):
-        return _many.decode(b"[" + items + b"]")
+        return _many.decode(b"[" + b",".join(events[:-1]) + b"]")
     return None
 
 

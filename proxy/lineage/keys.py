@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from proxy.transcript import ClientId, Human, Key, Message, Part, Transcript
+from proxy.transcript import Call, ClientId, Human, Key, Message, Part, Transcript
 
 ROOT = blake2b(b"root", digest_size=16).digest()
 CLOSING = 400  # characters of an assistant text that are kept as what was asked
@@ -296,24 +296,18 @@ def assistant_keys(parts: Sequence[Part], place: int) -> list[Key]:
         if part.kind == "text" and (key := assistant_key(part.text, place)) is not None:
             keys.append(key)
         elif part.kind == "call":
-            keys.append(call_key(_PartCall(part.name, part.text, part.call_id), place))
+            keys.append(call_key(Call(part.name, part.text, part.call_id), place))
         elif part.kind == "opaque" and part.text:
             keys.append(Key("o", hashed("o", part.text), place, "", len(part.text)))
     return keys
 
 
-class _PartCall(msgspec.Struct, frozen=True):
-    name: str
-    arguments: str
-    id: str
-
-
-def _call_of(messages: Sequence[Message], place: int, call_id: str) -> _PartCall | None:
+def _call_of(messages: Sequence[Message], place: int, call_id: str) -> Call | None:
     """Gives the call that a result answers: the nearest one before it with this id."""
     for index in range(place - 1, max(-1, place - 65), -1):
         for part in messages[index].parts:
             if part.kind == "call" and part.call_id == call_id:
-                return _PartCall(part.name, part.text, part.call_id)
+                return Call(part.name, part.text, part.call_id)
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from proxy.compaction.rewrite import removed
+from proxy.compaction.rewrite import size
 from proxy.pipeline.calibration import Calibrations
 from proxy.pipeline.case import Case, Told, Track
 from proxy.pipeline.journal import Journal
@@ -47,11 +47,9 @@ def catch_up(case: Case, track: Track, calibrations: Calibrations) -> None:
     if told is None or not case.exact:
         return
     state.told = None
-    size = len(told.messages)
+    known = len(told.messages)
     stood = [one for one in state.memory.insertions if one.id in told.standing]
-    if view.messages[:size] == told.messages and len(stood) == len(told.standing):
-        gone = removed(stood, view)
-        kept = [tokens for place, tokens in enumerate(view.tokens[:size]) if place not in gone]
-        estimate = view.overhead + sum(kept) + sum(one.tokens for one in stood)
+    if view.messages[:known] == told.messages and len(stood) == len(told.standing):
+        estimate = size(stood, view) - sum(view.tokens[known:])
         if calibrations.reported(case.transcript.model, estimate, told.tokens):
             state.memory = replace(state.memory, estimate=estimate, reported=told.tokens)

@@ -48,4 +48,5 @@ def test_a_talk_in_which_a_fault_was_found_keeps_the_contract(
     for name, how in steps:
         getattr(talk, name)(**how)
         talk.sane()
-    talk.teardown()
+    assert talk.world.problems() == ()
+    talk.teardown()  # what else holds at the end
